@@ -30,10 +30,12 @@ type conn struct {
 	plain      bool          // nothing is between peek's socket and rwc
 	parks      bool          // it can be parked
 	lends      bool          // the handler keeps nothing of a request
+	cleartext  bool          // the client speaks HTTP without TLS where TLS is spoken: its request is refused
 	lineEnds   uint8         // how many bytes of line ends may be skipped before the next request
 	peek       *http1.Peeker // of the socket, below TLS; nil while the connection is parked
 	parked     netloop.Waiter
 	tick       time.Duration // of boundIdle; 0 before the first
+	idle       atomic.Int64  // by SetIdleTimeout; 0: the server's
 	since      atomic.Int64  // on idleClock, when it began to wait for a request; 0 without MaxConns
 	addr       netip.Addr    // what MaxConnsPerAddr counts it for; guarded by the server's mu
 	placed     bool          // it has one of MaxConns places; guarded by the server's mu
@@ -194,7 +196,8 @@ func (c *conn) end(served *error) {
 	c.hook(http.StateClosed)
 }
 
-// handshake does that of TLS. A client that speaks HTTP without TLS gets a response in the clear.
+// handshake does that of TLS. A client that speaks HTTP without TLS gets a response in the clear: if there is an OnRefused, and
+// the system shows what was received, by that.
 func (c *conn) handshake() bool {
 	t, ok := c.rwc.(*tls.Conn)
 	if !ok {
@@ -207,6 +210,10 @@ func (c *conn) handshake() bool {
 	timeout := c.server.handshakeTimeout()
 	if timeout > 0 {
 		_ = t.SetDeadline(time.Now().Add(timeout))
+	}
+	if c.server.OnRefused != nil && speaksCleartext(t.NetConn()) {
+		c.refuseCleartext(t)
+		return false
 	}
 	if err := t.HandshakeContext(context.WithValue(c.ctx, http.LocalAddrContextKey, t.LocalAddr())); err != nil {
 		reason := err.Error()
@@ -373,6 +380,7 @@ func (c *conn) exchange(x *exchange) bool {
 	c.mu.Lock()
 	c.current, c.writes.until = x, writeUntil
 	c.mu.Unlock()
+	c.idle.Store(0)
 	if !c.handle(x) || c.leave(x) {
 		return false
 	}

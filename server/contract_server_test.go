@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/wsupgrade/wstest"
 )
@@ -233,6 +234,32 @@ func TestContractIdleTimeout(t *testing.T) {
 			never := o.IdleTimeout <= 0 && (o.ReadTimeout == 0 || o.IdleTimeout < 0)
 			if c.after(time.Hour); c.closed() == never {
 				t.Errorf("%v, %v: closed: %v", o.IdleTimeout, o.ReadTimeout, c.closed())
+			}
+		}
+	})
+}
+
+// A handler may bound the wait behind its response, longer or shorter than IdleTimeout.
+func TestSetIdleTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &http.Server{IdleTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if d, err := time.ParseDuration(r.Header.Get("X-Idle")); err == nil {
+				clientside.SetIdleTimeout(w, d)
+			}
+		})}
+		for _, bound := range []time.Duration{time.Minute, time.Second, 100 * time.Millisecond} {
+			c, _ := own.inBubble(t, o)
+			c.send("GET / HTTP/1.1\r\nHost: a\r\nX-Idle: " + bound.String() + "\r\n\r\n")
+			if c.after(bound - 10*time.Millisecond); c.closed() {
+				t.Errorf("%v: closed early", bound)
+			}
+			c.send(get) // the server's holds again
+			if c.after(9 * time.Second); c.closed() {
+				t.Errorf("%v: closed early behind the next response", bound)
+			}
+			c.send("GET / HTTP/1.1\r\nHost: a\r\nX-Idle: " + bound.String() + "\r\n\r\n")
+			if c.after(bound + 10*time.Millisecond); !c.closed() {
+				t.Errorf("%v: not closed", bound)
 			}
 		}
 	})

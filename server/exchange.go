@@ -58,7 +58,11 @@ func (c *conn) readRequest() (x *exchange, err error) {
 		c.refuse(in, line, err)
 		return nil, err
 	}
-	if err = x.start(in); err != nil {
+	if err = x.start(in); err == nil && c.cleartext {
+		err = http1.ErrCleartext
+		in.Fields.Set("Host", x.req.Host)
+	}
+	if err != nil {
 		line := in.Method + " " + in.Target + " " + in.Proto
 		c.refuse(in, line[:min(len(line), maxLine)], err)
 		return nil, err
@@ -83,7 +87,7 @@ func (x *exchange) start(in *http1.Incoming) error {
 	x.req = *blank.WithContext(&x.ctx)
 	r := &x.req
 	if r.URL, err = x.parseURL(in.Method, in.Target); err != nil {
-		return &http1.Refused{Status: http.StatusBadRequest, Reason: "malformed request target"}
+		return http1.ErrTarget
 	}
 	r.Method, r.RequestURI, r.Proto, r.ProtoMajor, r.ProtoMinor = in.Method, in.Target, in.Proto, in.Major, in.Minor
 	x.ctx.names = in.Names // nil, unless the server keeps them
@@ -146,7 +150,7 @@ func (x *exchange) startWriter() error {
 		case httpguts.HeaderValuesContainsToken(expect[:1], "100-continue"):
 			x.body.expects = w.http11 && r.Body != http.NoBody
 		case expect[0] != "":
-			return &http1.Refused{Status: http.StatusExpectationFailed, Reason: "unknown expectation"}
+			return http1.ErrExpectation
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/netloop"
 )
 
@@ -29,19 +30,40 @@ func (c *conn) initParking() {
 	c.parks = (d == 0 || d > 2*s.parkAfter) && c.parked.Init(&s.parking, c.rwc, c.unpark) == nil
 }
 
+// SetIdleTimeout implements clientside.Idler.
+func (w *writer) SetIdleTimeout(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.left {
+		w.x.c.idle.Store(int64(max(d, 0)))
+	}
+}
+
+// idleTimeout returns the bound for the wait for a request, 0 for none.
+func (c *conn) idleTimeout() time.Duration {
+	if d := time.Duration(c.idle.Load()); d > 0 {
+		return d
+	}
+	return c.server.idleTimeout()
+}
+
 // boundIdle bounds the wait for the next request. The bound of a connection that can be parked is a multiple of its tick since
 // it was accepted, so that a busy one has the same for many requests.
 func (c *conn) boundIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reads.until, c.headerEnds = time.Time{}, time.Time{}
-	if tick := c.server.parkAfter; c.parks {
+	d, tick := c.idleTimeout(), c.server.parkAfter
+	if c.parks && d > 0 && d <= 2*tick { // by SetIdleTimeout
+		c.parks = false
+	}
+	if c.parks {
 		if c.tick == 0 {
 			tick /= firstPark
 		}
 		c.tick = tick
 		c.reads.until = c.accepted.Add((time.Since(c.accepted)/tick + 2) * tick)
-	} else if d := c.server.idleTimeout(); d > 0 {
+	} else if d > 0 {
 		c.reads.until = time.Now().Add(d)
 	}
 }
@@ -54,7 +76,7 @@ func (c *conn) mayPark(err error) bool {
 // park parks the connection: it returns errParked. If the system refuses that, it waits here.
 func (c *conn) park() error {
 	var rest time.Duration
-	if d := c.server.idleTimeout(); d > 0 {
+	if d := c.idleTimeout(); d > 0 {
 		rest = d - c.tick
 	}
 	c.shed()
@@ -103,3 +125,5 @@ func (c *conn) close() {
 		go c.end(new(error))
 	}
 }
+
+var _ clientside.Idler = (*writer)(nil)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
@@ -241,4 +242,16 @@ func heap() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// A connection that would be parked ends in time if the handler shortens the wait.
+func TestShortIdleTimeoutOfOne(t *testing.T) {
+	s := handler(func(w http.ResponseWriter, _ *http.Request) { clientside.SetIdleTimeout(w, 10*time.Millisecond) })
+	s.IdleTimeout = time.Hour
+	p := wiretest.Dial(t, start(t, s))
+	p.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	p.Status(http.StatusOK)
+	if rest := p.Ended(); rest != "" {
+		t.Errorf("received %q", rest)
+	}
 }

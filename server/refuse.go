@@ -90,7 +90,7 @@ func (c *conn) callOnRefused(in *http1.Incoming, r *Refusal) (responded, ok bool
 // refusedExchange returns an exchange with what was understood of a request.
 func (c *conn) refusedExchange(in *http1.Incoming) *exchange {
 	x := &exchange{c: c}
-	x.ctx.c, x.ctx.parent = c, c.ctx
+	x.ctx.c, x.ctx.parent, x.ctx.names = c, c.ctx, in.Names
 	x.req = *blank.WithContext(&x.ctx)
 	r := &x.req
 	r.URL, r.ProtoMajor, r.ProtoMinor, r.Close = &x.url, 1, 1, true

@@ -65,7 +65,8 @@ type Server struct {
 	// OnRefused, if not nil, is called with each request that no handler sees, since the server has refused it or has not
 	// received all of its header, for an access log. It may write the response, for which it has 5 seconds if it does not
 	// call http.ResponseController.SetWriteDeadline; otherwise the server sends r.Status and a line of text. The connection is
-	// closed after it, so there is one call at most for a connection. It is called on the connection's goroutine, for HTTP/1
+	// closed after it, so there is one call at most for a connection. A request without TLS where TLS is spoken is one of them
+	// on Linux; elsewhere, and without OnRefused, a client that speaks HTTP there receives a 400. OnRefused is called on the connection's goroutine, for HTTP/1
 	// only. w and r must not be used when it has returned.
 	OnRefused func(w http.ResponseWriter, r *Refusal)
 

@@ -47,6 +47,19 @@ func FormatHeader(w http.ResponseWriter, f fieldnames.Format) {
 	}
 }
 
+// Idler is a Server whose connection waits for its next request as long as the handler says.
+type Idler interface {
+	// SetIdleTimeout bounds the wait behind this response, in place of what the server has for all; 0 means that.
+	SetIdleTimeout(d time.Duration)
+}
+
+// SetIdleTimeout bounds how long the connection of the Server that w is or wraps waits for its next request, if it can.
+func SetIdleTimeout(w http.ResponseWriter, d time.Duration) {
+	if s, ok := innermost(w).(Idler); ok {
+		s.SetIdleTimeout(d)
+	}
+}
+
 // ServerOf returns the Server that w is or wraps, and else what does the same to the innermost writer that w wraps.
 func ServerOf(w http.ResponseWriter) Server {
 	w = innermost(w)

@@ -137,13 +137,6 @@ var differences = []difference{
 	{"token case", "Connection: Upgrade is spelt as RFC 6455 spells it", eitherWay(func(n, c map[string][]string) bool {
 		return n["Upgrade"] != nil && slices.Equal(n["Connection"], []string{"upgrade"}) && drop(c, "Connection", "Upgrade") && drop(n, "Connection", "upgrade")
 	})},
-	{"HTTP on a TLS port", "the handshake fails, so there is no request: the server sends 400 as well, without a page", eachResponse(func(n, c *response) bool {
-		if n.Status != 400 || c.Status != 400 || c.Body != "Client sent an HTTP request to an HTTPS server.\n" || !n.Close || !c.Close {
-			return false
-		}
-		*n = *c
-		return true
-	})},
 	{"named in Connection", "fields that a client names in Connection are its connection's own (RFC 9110 section 7.6.1)", eachRequest(func(n, c *upstreamRequest) bool {
 		return c.Fields["X-Secret"] == nil && c.Fields["X-Forwarded-For"] == nil && drop(n.Fields, "X-Secret", "1") && drop(n.Fields, "X-Forwarded-For", "192.0.2.1")
 	})},

@@ -50,3 +50,32 @@ var refusedSteps = []step{
 	{name: "line in time, header not", raw: "GET /late HTTP/1.1\r\nReferer: r\r\nHost:"},
 	{name: "nothing", end: true},
 }
+
+// Names of hosts in the Host field and in absolute targets, but for those that nginx accepts before version 1.29.
+const hostConf = `http { log_format h '$host "$request" $status'; access_log access.log h;
+server { listen {{LISTEN}}; server_name first.example; error_page 400 /bad;
+  location / { return 200 "$host $server_name"; }
+  location = /bad { return 301 /redirect; } }
+server { listen {{LISTEN}}; server_name second.example; location / { return 200 "second $host"; } } }
+`
+
+func hostSteps() (steps []step) {
+	for _, host := range []string{"l", "SECOND.example", "second.example:80", "second.example.", "second.example.:80", "a:", "", ".", "..a", "a..b", "a/b",
+		"[::1]", "[::1]:80", "[a..b]", "[a/b]", "[v1.a:b]", "a_b", "a~b!$&'()*+,;=%41"} {
+		steps = append(steps, step{name: "field " + host, raw: "GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n"})
+	}
+	for _, host := range []string{"l", "SECOND.example", "second.example:80", "second.example.", "a:", "", ".", "a..b", "u@a", "a_b", "[::1]:80", "[::1].", "a:1:2", "a:x"} {
+		steps = append(steps, step{name: "target " + host, raw: "GET http://" + host + "/ HTTP/1.1\r\nHost: l\r\n\r\n"})
+	}
+	for _, target := range []string{"*", "x", "http:/a", "http://", "HTTP+s-.1://a/", "1+://a"} {
+		steps = append(steps, step{name: target, raw: "GET " + target + " HTTP/1.1\r\nHost: l\r\n\r\n"})
+	}
+	for _, method := range []string{"get", "Get", "M-SEARCH", "A_B", "A.B", "TRACE"} {
+		steps = append(steps, step{name: method, raw: method + " / HTTP/1.1\r\nHost: l\r\n\r\n"})
+	}
+	return append(steps,
+		step{name: "two Hosts", raw: "GET / HTTP/1.1\r\nHost: l\r\nHost: l\r\n\r\n"},
+		step{name: "HTTP/1.0 without a Host", raw: "GET / HTTP/1.0\r\n\r\n"},
+		step{name: "one long field", raw: get("/", "X-A: "+strings.Repeat("x", 9000))},
+		step{name: "four long fields", raw: get("/", "X-A: "+strings.Repeat("x", 6000), "X-A: "+strings.Repeat("x", 6000), "X-A: "+strings.Repeat("x", 6000))})
+}

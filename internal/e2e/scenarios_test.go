@@ -31,6 +31,7 @@ func scenarios() []scenario {
 		{name: "messages", conf: proxied(""), steps: messageSteps},
 		{name: "responses", conf: proxied(""), steps: responseSteps()},
 		{name: "refused", conf: refusedConf, steps: refusedSteps, log: "access.log"},
+		{name: "hosts", conf: hostConf, steps: hostSteps(), log: "access.log"},
 		{name: "static", conf: staticConf, files: assets, steps: staticSteps},
 		{name: "locations", conf: locationConf, files: assets, steps: gets("/", "/exact", "/exact/", "/pre", "/pre/x", "/pre/x.php", "/stop/x.php", "/x.php", "/X.PHP", "/x.PHP", "/case", "/nested/a", "/nested/b/c", "/%65xact", "//exact", "/a/../exact", "/a/./exact")},
 		{name: "names", conf: nameConf, steps: nameSteps},

@@ -15,7 +15,7 @@ import (
 const tlsConf = `http { access_log off; default_type text/plain;
 ssl_certificate first.pem; ssl_certificate_key first.key;
 server { listen {{LISTEN}} ssl; server_name first.example; return 200 "first $scheme $host"; }
-server { listen {{LISTEN}} ssl; server_name second.example;
+server { listen {{LISTEN}} ssl; server_name second.example; error_page 497 https://$host$request_uri;
   ssl_certificate second.pem; ssl_certificate_key second.key;
   location / { return 200 "second $scheme"; }
   location /p { proxy_pass http://{{UP1}}; proxy_set_header X-Forwarded-Proto $scheme; } } }
@@ -28,6 +28,9 @@ var tlsSteps = []step{
 	{name: "SNI and Host differ", sni: "first.example", raw: "GET / HTTP/1.1\r\nHost: second.example\r\n\r\n"},
 	{name: "proxied", sni: "second.example", raw: "GET /p/x HTTP/1.1\r\nHost: second.example\r\n\r\n"},
 	{name: "plain HTTP on a TLS port", raw: get("/")},
+	{name: "plain HTTP with a page", raw: "GET /x?y HTTP/1.1\r\nHost: second.example\r\n\r\n"},
+	{name: "plain HTTP that is malformed", raw: "GET /x?y HTTP/1.1\r\nA : b\r\n\r\n"},
+	{name: "plain nonsense", raw: "nonsense\r\n\r\n"},
 }
 
 // certificates are two self-signed ones with their keys.

@@ -155,14 +155,16 @@ func (h *header) parseFields(rest string) error {
 	}
 	var line string
 	for {
-		if line, rest = h.cutField(rest); h.strict && rest != "" && (rest[0] == ' ' || rest[0] == '\t') {
+		if line, rest = h.cutField(rest); line != "" {
+			if err := h.field(line); err != nil {
+				return err
+			}
+		}
+		if h.strict && rest != "" && (rest[0] == ' ' || rest[0] == '\t') {
 			return malformed("folded header line", rest)
 		}
 		if line == "" {
 			return nil
-		}
-		if err := h.field(line); err != nil {
-			return err
 		}
 	}
 }

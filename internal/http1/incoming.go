@@ -11,15 +11,6 @@ import (
 	"github.com/culvert-go/culvert/internal/fieldnames"
 )
 
-// Refused is the error of a request that a server does not serve.
-type Refused struct {
-	Status int    // of the response
-	Reason string // holds nothing of the request, so that it may be sent
-}
-
-// Error returns the reason.
-func (e *Refused) Error() string { return "http1: " + e.Reason }
-
 // Incoming is the header section of a request, as a server reads it. What a recipient may tolerate in a response it
 // refuses: folded lines, blanks before a colon, doubt about where the request ends (RFC 9112 sections 5.1, 5.2 and 6.3).
 type Incoming struct {
@@ -67,7 +58,7 @@ func (in *Incoming) checkBeginning(received []byte) error {
 	end := bytes.IndexByte(received, '\n')
 	if end < 0 {
 		if !httpguts.IsTokenRune(rune(received[0])) {
-			return errRequestLine
+			return ErrRequestLine
 		}
 		return nil
 	}
@@ -76,14 +67,12 @@ func (in *Incoming) checkBeginning(received []byte) error {
 	return in.requestLine(line)
 }
 
-var errRequestLine = &Refused{http.StatusBadRequest, "malformed request line"}
-
 // tooLarge tells a long request target from a long header section.
 func tooLarge(text []byte, max int) error {
 	if n := bytes.IndexByte(text, '\n'); n < 0 || n >= max {
-		return &Refused{http.StatusRequestURITooLong, "the request line is too long"}
+		return ErrLineTooLong
 	}
-	return &Refused{http.StatusRequestHeaderFieldsTooLarge, "the header is too large"}
+	return ErrFieldsTooLarge
 }
 
 // firstLine returns the beginning of the first line of text.
@@ -108,7 +97,9 @@ func (in *Incoming) parse(all string) error {
 	err := h.parseFields(rest)
 	in.Names = h.names
 	if err != nil {
-		return &Refused{http.StatusBadRequest, "malformed header field"}
+		refused := *ErrField
+		refused.Near = fault(rest)
+		return &refused
 	}
 	h.fields, h.values, h.memory = nil, nil, nil
 	return in.checkHost()
@@ -121,19 +112,19 @@ func (in *Incoming) requestLine(line string) error {
 	in.Method, rest, ok1 = strings.Cut(line, " ")
 	in.Target, in.Proto, ok2 = strings.Cut(rest, " ")
 	if !ok1 || !ok2 || in.Target == "" || !httpguts.ValidHeaderFieldName(in.Method) { // both are tokens
-		return errRequestLine
+		return ErrRequestLine
 	}
 	for i := range len(in.Target) {
 		if c := in.Target[i]; c <= ' ' || c == 0x7f {
-			return &Refused{http.StatusBadRequest, "malformed request target"}
+			return ErrTarget
 		}
 	}
 	var ok bool
 	if in.Major, in.Minor, ok = http.ParseHTTPVersion(in.Proto); !ok {
-		return &Refused{http.StatusBadRequest, "malformed HTTP version"}
+		return ErrVersion
 	}
 	if in.Major != 1 {
-		return &Refused{http.StatusHTTPVersionNotSupported, "unsupported protocol version"}
+		return ErrOtherVersion
 	}
 	return nil
 }
@@ -143,11 +134,11 @@ func (in *Incoming) checkHost() error {
 	hosts := in.Fields["Host"]
 	switch {
 	case len(hosts) > 1:
-		return &Refused{http.StatusBadRequest, "too many Host headers"}
+		return ErrManyHosts
 	case len(hosts) == 0 && in.Minor > 0 && in.Method != http.MethodConnect:
-		return &Refused{http.StatusBadRequest, "missing required Host header"}
+		return ErrNoHost
 	case len(hosts) == 1 && !httpguts.ValidHostHeader(hosts[0]):
-		return &Refused{http.StatusBadRequest, "malformed Host header"}
+		return ErrHost
 	}
 	return nil
 }
@@ -167,22 +158,22 @@ func (in *Incoming) Framing() (f Framing, err error) {
 	_, coded := h.fields["Transfer-Encoding"]
 	lengths, declared := h.fields["Content-Length"]
 	if coded && in.Minor == 0 {
-		return f, &Refused{http.StatusBadRequest, "Transfer-Encoding in HTTP/1.0"}
+		return f, ErrOldCoding
 	}
 	if f.Chunked, err = h.isChunked(); err != nil {
-		return f, &Refused{http.StatusNotImplemented, "unsupported transfer encoding"}
+		return f, ErrCoding
 	}
 	switch {
 	case coded && declared:
-		return f, &Refused{http.StatusBadRequest, "both Transfer-Encoding and Content-Length"}
+		return f, ErrBothLengths
 	case declared:
 		if f.Length, err = ContentLength(lengths); err != nil {
-			return f, &Refused{http.StatusBadRequest, "bad Content-Length"}
+			return f, ErrLength
 		}
 		h.fields["Content-Length"] = lengths[:1]
 	case coded:
 		if f.Trailer, err = h.announced(); err != nil {
-			return f, &Refused{http.StatusBadRequest, "bad Trailer"}
+			return f, ErrTrailer
 		}
 	}
 	f.Close = h.closes()

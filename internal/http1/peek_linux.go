@@ -126,3 +126,6 @@ func (p *peeker) lookAt() Readable {
 	}
 	return Ended
 }
+
+// firstByte returns the byte that lookAt has found.
+func (p *peeker) firstByte() byte { return p.byte1[0] }

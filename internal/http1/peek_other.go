@@ -25,3 +25,5 @@ func (p *peeker) awaitReadable() error { return nil }
 func (p *peeker) sendAndAwait([]byte) (n int, late bool) { return 0, false }
 
 func (p *peeker) lookAt() Readable { return Unknown }
+
+func (*peeker) firstByte() byte { return 0 }

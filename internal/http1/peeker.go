@@ -54,3 +54,11 @@ func (p *Peeker) Look() Readable {
 	}
 	return p.lookAt()
 }
+
+// First returns the next byte without taking it. ok is false if there is none, or the system does not tell.
+func (p *Peeker) First() (b byte, ok bool) {
+	if !p.init || p.lookAt() != Bytes {
+		return 0, false
+	}
+	return p.firstByte(), true
+}

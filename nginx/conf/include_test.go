@@ -45,8 +45,8 @@ func TestNotFollowed(t *testing.T) {
 	for text, passed := range map[string]bool{
 		"http { server { listen 443 quic reuseport; } }":                true,
 		"http { server { listen 443; } }":                               false,
-		"http { server { error_page 497 /https; } }":                    true,
-		"http { server { error_page 404 497 @https; } }":                true,
+		"http { server { error_page 497 /https; } }":                    false,
+		"http { server { error_page 404 497 @https; } }":                false,
 		"http { server { error_page 404 =497 /x; } }":                   false,
 		"http { proxy_set_header TE trailers; }":                        true,
 		"http { proxy_set_header keep-alive 5; }":                       true,

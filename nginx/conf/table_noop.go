@@ -46,7 +46,6 @@ var noOps = map[string]string{
 	"http2_push_preload":             "nothing is pushed, nor by nginx",
 	"http2_recv_buffer_size":         goMemory,
 	"http2_recv_timeout":             "client_header_timeout bounds it",
-	"keepalive_disable":              "it concerns old browsers",
 	"keepalive_min_timeout":          "connections end when they may",
 	"lingering_close":                lingers,
 	"lingering_time":                 lingers,

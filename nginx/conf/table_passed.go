@@ -17,7 +17,6 @@ var passed = map[string]string{
 	"http3_max_concurrent_streams":    noQUIC,
 	"http3_stream_buffer_size":        noQUIC,
 	"load_module":                     "modules are not loaded: their directives are refused",
-	"max_headers":                     "the size of a header is bounded, not the number of its fields",
 	"mp4":                             "files are served from their beginning",
 	"mp4_start_key_frame":             "files are served from their beginning",
 	"flv":                             "files are served from their beginning",

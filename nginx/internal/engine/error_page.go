@@ -13,7 +13,7 @@ import (
 // errorPageModule sends the pages of errors.
 var errorPageModule = module{
 	directives: []directive{
-		{name: "error_page", repeatable: true, compile: errorPage, notFollowed: plainOnTLS},
+		{name: "error_page", repeatable: true, compile: errorPage},
 		{name: "recursive_error_pages", compile: setFlag(errorPageSlot, func(s *errorPageSettings) *bool { return &s.recursive })},
 	},
 }
@@ -75,13 +75,6 @@ func errorPage(c *compiler, l *level, d *conf.Directive) error {
 	}
 	s.pages = append(s.pages, rule)
 	return nil
-}
-
-func plainOnTLS(d *conf.Directive) string {
-	if len(d.Args) > 0 && slices.Contains(d.Args[:len(d.Args)-1], "497") {
-		return "plain HTTP on a TLS port gets a 400 without a page"
-	}
-	return ""
 }
 
 // pageFor returns the first rule for the status; nil if there is none.

@@ -27,7 +27,10 @@ type exchange struct {
 
 	main *exchange // the exchange of a subrequest's parent, nil for a client's request
 
-	refused      int  // the status by which the server has refused the request, 0 if it has not
+	refused      int // the status by which the request is refused before its location is known, 0 if it is not
+	refusal      refusal
+	cleartext    bool // it was sent without TLS to a port of TLS
+	named        bool // the client has named a host
 	unanswered   bool // the connection is closed without a response, and errStatus is logged
 	errStatus    int  // the status that an error page is sent with, 0 for its own
 	redirects    int  // internal redirects and changes of the path so far
@@ -90,14 +93,6 @@ func (e *Engine) enter(k *socket, w http.ResponseWriter, r *http.Request) *excha
 	x.request = *r.WithContext(&x.context)
 	x.HTTP = &x.request
 	x.HTTP.RemoteAddr = clientAddress(r)
-	if refusal := refusalOf(ctx); refusal != nil {
-		x.enterRefused(refusal)
-	} else {
-		if r.RequestURI == "" { // http.NewRequest's, which a program passes to the handler by itself
-			x.HTTP.RequestURI = r.URL.RequestURI()
-		}
-		x.Line = r.Method + " " + x.HTTP.RequestURI + " " + r.Proto
-	}
 	x.HTTPS = r.TLS != nil
 	x.Conn = vars.ConnFrom(ctx)
 	x.Conn.Requests.Add(1)
@@ -105,20 +100,8 @@ func (e *Engine) enter(k *socket, w http.ResponseWriter, r *http.Request) *excha
 	x.Header = w.Header()
 	x.RequestURI = requestTarget(x.HTTP)
 	x.Owner = x
-	x.Host = hostName(r.Host)
 	x.socket = k
-	v := k.host(localIP(r))
-	s, groups, re := v.choose(x.Host)
-	if re != nil {
-		x.Capture(groups, re.SubexpNames())
-	}
-	x.server, x.level, x.ServerName = s, s.level, s.firstName()
-	if x.Host == "" {
-		x.Host = x.ServerName
-	}
-	if x.refused == 0 && len(x.Line)+len("\r\n") > connectionSlot.of(v.standard.level).lineBytes {
-		x.refused = http.StatusRequestURITooLong
-	}
+	x.receive(r)
 	return x
 }
 

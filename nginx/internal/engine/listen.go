@@ -17,6 +17,7 @@ var listenModule = module{
 		{name: "client_header_timeout", compile: setDuration(connectionSlot, func(s *connectionSettings) *time.Duration { return &s.headerTimeout })},
 		{name: "http2", compile: setFlag(connectionSlot, func(s *connectionSettings) *bool { return &s.http2 })},
 		{name: "large_client_header_buffers", compile: largeClientHeaderBuffers},
+		{name: "max_headers", compile: setNumber(maxHeadersSlot, func(n *int) *int { return n })},
 		{name: "listen", repeatable: true, compile: listen, notFollowed: noQUIC},
 	},
 }
@@ -31,6 +32,9 @@ type connectionSettings struct {
 }
 
 var connectionSlot = newSlot(connectionSettings{lineBytes: 8 << 10, headerBytes: 32 << 10, headerTimeout: time.Minute})
+
+// maxHeadersSlot is how many fields a request may have.
+var maxHeadersSlot = newSlot(1000)
 
 // listenRule is one listen directive.
 type listenRule struct {

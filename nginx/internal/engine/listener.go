@@ -156,8 +156,7 @@ func addrIP(addr net.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// hostName removes the port and the trailing dot from a Host field and converts it to lower case
-// (ngx_http_validate_host).
+// hostName is requestHost for names that no request is refused for.
 func hostName(field string) string {
 	host := field
 	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {

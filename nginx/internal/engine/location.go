@@ -17,7 +17,7 @@ var locationModule = module{
 		{name: "merge_slashes", compile: setFlag(locationSlot, func(s *locationSettings) *bool { return &s.mergeSlashes })},
 	},
 	blocks: compileLocations,
-	hooks:  hooks{postRead: splitTarget, located: refuseInternal},
+	hooks:  hooks{located: refuseInternal},
 }
 
 type locationSettings struct {
@@ -174,21 +174,13 @@ func refuseInternal(x *exchange, _ http.ResponseWriter) int {
 	return 0
 }
 
-// splitTarget sets URI and Args from the target.
-func splitTarget(x *exchange) int {
-	if x.HTTP.Host == "" && x.HTTP.ProtoAtLeast(1, 1) {
-		return http.StatusBadRequest
-	}
-	return parseTarget(x)
-}
-
-// parseTarget sets $uri and $args.
-func parseTarget(x *exchange) int {
+// parseTarget sets $uri and $args. It reports false if the path is malformed.
+func parseTarget(x *exchange) bool {
 	path, args := route.Split(x.RequestURI)
 	uri, err := route.Normalize(path, locationSlot.of(x.level).mergeSlashes)
 	if err != nil {
-		return http.StatusBadRequest
+		return false
 	}
 	x.URI, x.Args = uri, args
-	return 0
+	return true
 }

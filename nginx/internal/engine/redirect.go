@@ -48,7 +48,7 @@ func absoluteURL(x *exchange, to string) string {
 		return to
 	}
 	host := x.Host
-	if x.HTTP.Host == "" {
+	if !x.named {
 		host = x.ServerAddr()
 	}
 	if s.serverName {

@@ -63,13 +63,11 @@ func (x *exchange) serve() {
 // received examines a new request.
 func (x *exchange) received() int {
 	if x.refused != 0 {
-		if x.HTTP.RequestURI != "" {
-			_ = parseTarget(x)
+		if x.HTTP.ProtoMajor == 1 { // HTTP/2 ends only the stream
+			x.w.Header().Set("Connection", "close")
 		}
+		x.logRefusal()
 		return x.refused
-	}
-	if status := checkRequest(x); status != 0 {
-		return status
 	}
 	for _, step := range x.level.phases.postRead {
 		if status := step(x); status != 0 {

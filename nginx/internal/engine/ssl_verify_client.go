@@ -23,6 +23,7 @@ type clientCertRule struct {
 const (
 	statusCertificateError = 495
 	statusNoCertificate    = 496
+	statusCleartext        = 497
 )
 
 // verifyModes are those of ssl_verify_client.

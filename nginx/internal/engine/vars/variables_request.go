@@ -37,7 +37,7 @@ var requestVariables = map[string]Getter{
 	"query_string":       nonEmpty(func(r *Request) string { return r.Args }),
 	"is_args":            known(isArgs),
 	"content_length":     contentLength,
-	"content_type":       nonEmpty(func(r *Request) string { return r.HTTP.Header.Get("Content-Type") }),
+	"content_type":       nonEmpty(func(r *Request) string { return strings.Join(r.HTTP.Header["Content-Type"], ", ") }),
 	"document_uri":       nonEmpty(func(r *Request) string { return r.URI }),
 	"is_request_port":    known(func(r *Request) string { return prefixed(":", requestPort(r)) }),
 	"msie":               known(msie),
@@ -88,15 +88,6 @@ func requestCompletion(r *Request) string {
 		return "OK"
 	}
 	return ""
-}
-
-// msie returns "1" if the client claims to be an Internet Explorer (ngx_http_process_user_agent).
-func msie(r *Request) string {
-	agent := r.HTTP.UserAgent()
-	if i := strings.Index(agent, "MSIE "); i < 0 || i+7 >= len(agent) || strings.Contains(agent, "Opera") {
-		return ""
-	}
-	return "1"
 }
 
 // contentLength returns the header field: a chunked body has none.
