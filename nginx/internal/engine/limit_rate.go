@@ -96,7 +96,7 @@ func limitedBody(x *exchange, w io.Writer) io.WriteCloser {
 	return &limitedWriter{w: w, ctx: x.HTTP.Context(), rate: rate, after: after, start: time.Now()}
 }
 
-// limitedWriter writes rate bytes per second, after the first ones (ngx_http_write_filter).
+// limitedWriter writes rate bytes per second, those of the first second at once, after the first ones (ngx_http_write_filter).
 type limitedWriter struct {
 	w           io.Writer
 	ctx         context.Context
@@ -108,10 +108,7 @@ type limitedWriter struct {
 // Write implements io.Writer.
 func (l *limitedWriter) Write(p []byte) (n int, err error) {
 	for n < len(p) {
-		allowed := l.after + int64(time.Since(l.start).Seconds()*float64(l.rate)) - l.sent
-		if l.sent == 0 {
-			allowed = max(allowed, min(l.rate, 1<<10)) // so that the response begins
-		}
+		allowed := l.after + l.rate + int64(time.Since(l.start).Seconds()*float64(l.rate)) - l.sent
 		if allowed <= 0 {
 			if err := l.wait(min(l.rate, 16<<10) - allowed); err != nil {
 				return n, err
@@ -127,8 +124,13 @@ func (l *limitedWriter) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// wait waits until that many bytes may be sent.
+// wait sends what was written, and waits until that many bytes may follow.
 func (l *limitedWriter) wait(bytes int64) error {
+	if f, ok := l.w.(interface{ FlushError() error }); ok {
+		if err := f.FlushError(); err != nil {
+			return err
+		}
+	}
 	timer := time.NewTimer(time.Duration(float64(bytes) / float64(l.rate) * float64(time.Second)))
 	defer timer.Stop()
 	select {

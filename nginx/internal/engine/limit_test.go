@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -182,7 +183,20 @@ server { listen 80; location / { limit_conn c 1; proxy_pass ` + backend.URL + `;
 	}
 }
 
-// limit_rate sends its number of bytes per second, after the first ones.
+// The header is sent at once, with the bytes of the first second.
+func TestLimitRateBegins(t *testing.T) {
+	s := serve(t, with(server("listen 80; access_log off; limit_rate 10k; root html;"), "html/a", strings.Repeat("x", 4<<20)))
+	got, err := http.Get("http://" + s.first + "/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	if _, err := io.ReadFull(got.Body, make([]byte, 10<<10)); err != nil {
+		t.Error(err)
+	}
+}
+
+// limit_rate sends its number of bytes per second, after the first ones, those of the first second at once.
 func TestLimitRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := load(t, with(server("listen 80; access_log off; limit_rate 10k; limit_rate_after 5k; root html;"), "html/a", strings.Repeat("x", 35<<10)))
@@ -190,8 +204,8 @@ func TestLimitRate(t *testing.T) {
 			t.Fatal(err)
 		}
 		status, took := s.timedStatus("/a")
-		if status != 200 || took < 3*time.Second || took > 3*time.Second+100*time.Millisecond {
-			t.Errorf("35 KiB with 5 at once and 10 a second: %d after %v", status, took)
+		if status != 200 || took < 2*time.Second || took > 2*time.Second+100*time.Millisecond {
+			t.Errorf("35 KiB with 15 at once and 10 a second: %d after %v", status, took)
 		}
 	})
 }
