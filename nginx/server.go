@@ -3,7 +3,9 @@ package nginx
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -167,8 +169,16 @@ func (s *Server) Reload() error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.former, former)
+		if !s.closed {
+			s.logEnded()
+		}
 	})
 	return nil
+}
+
+// logEnded logs that nothing is served by a former configuration any more, in nginx's words: scripts wait for them.
+func (s *Server) logEnded() {
+	s.Logger().Log(context.Background(), LevelNotice, fmt.Sprintf("worker process %d exited with code 0", os.Getpid()))
 }
 
 // replace closes the sockets that the new configuration does not have. The caller holds s.mu.

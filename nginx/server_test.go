@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -102,6 +104,44 @@ func TestStartReloadShutdown(t *testing.T) {
 	}
 	if err := s.Start(); err != nginx.ErrClosed {
 		t.Errorf("started with %v", err)
+	}
+}
+
+// The log says when nothing is served by the former configuration any more.
+func TestReloadEndIsLogged(t *testing.T) {
+	addr := wiretest.Free(t)
+	target, requested, release := held(t)
+	s := load(t, "server { listen "+addr+"; location / { return 200 short; } location /held { proxy_pass http://"+target+"; } }")
+	file := filepath.Join(s.dir, "nginx.conf")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, bytes.Replace(text, []byte("error.log"), []byte("ended.log notice"), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	client := wiretest.Dial(t, addr)
+	client.Send("GET /held HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+	wiretest.Await(t, requested, "the request")
+	ended := func() bool {
+		log, err := os.ReadFile(filepath.Join(s.dir, "ended.log"))
+		return err == nil && strings.Contains(string(log), fmt.Sprintf("worker process %d exited with code 0", os.Getpid()))
+	}
+	if err := s.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, addr, "/"); got != "short" || ended() {
+		t.Errorf("got %q; the log says that the former configuration has ended: %t", got, ended())
+	}
+	release <- struct{}{}
+	client.Response("GET")
+	for deadline := time.Now().Add(time.Minute); !ended(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no line when it has ended")
+		}
 	}
 }
 
