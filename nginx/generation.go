@@ -46,6 +46,7 @@ func newGeneration(e *engine.Engine) *generation {
 
 // serve serves the sockets, which are those of all listeners.
 func (g *generation) serve(sockets map[socketKey]*socket) {
+	g.engine.Start()
 	for _, l := range g.engine.Listeners() {
 		s, v := g.newServer(l), sockets[keyOf(l)].view()
 		g.servers, g.views = append(g.servers, s), append(g.views, v)

@@ -78,10 +78,14 @@ server { listen {{LISTEN}};
   location /address/ { set $to {{UP1}}; proxy_pass http://$to; }
   location /unknown/ { set $to nowhere.invalid; proxy_pass http://$to; }
   location /bad/ { set $to "ftp://x"; proxy_pass $to; }
+  location /named/ { set $to $arg_name; proxy_pass http://$to:{{PORT1}}; }
+  location /families/ { resolver {{DNS}}; set $to $arg_name; proxy_pass http://$to:{{PORT1}}; }
 } }
 `
 
-var resolverSteps = append(gets("/whole/x%2Fy?z=1", "/uri/x?y=2", "/group/x", "/address/x", "/unknown/x", "/unknown/x", "/bad/x", "/whole/again"),
+var resolverSteps = append(gets("/whole/x%2Fy?z=1", "/uri/x?y=2", "/group/x", "/address/x", "/unknown/x", "/unknown/x", "/bad/x", "/whole/again",
+	"/named/x?name=APP.Test", "/named/x?name=app.test.", "/named/x?name=alias.test", "/named/x?name=alias.test", "/named/x?name=ill.test", "/named/x?name=a..test",
+	"/families/x?name=app.test", "/families/x?name=alias.test", "/families/x?name=ill.test"),
 	step{name: "upgrade", raw: webSocketRequest("/whole/ws")})
 
 // The variables of upstreams where the response is on its way, and in the log.

@@ -51,7 +51,7 @@ func (d *dynamicPass) choose(x *exchange) (http.Handler, int) {
 	to.bind = d.pass.settings().bind.String(&x.Request)
 	found, err := d.proxyFor(x, to)
 	if err == nil {
-		err = found.group.known(x.HTTP.Context())
+		err = d.engine.lookUp(x.HTTP.Context(), found.group)
 	}
 	if err != nil {
 		x.logError(err.Error())
@@ -62,14 +62,14 @@ func (d *dynamicPass) choose(x *exchange) (http.Handler, int) {
 
 // proxyFor finds or creates the proxy.
 func (d *dynamicPass) proxyFor(x *exchange, to passTo) (dynamicProxy, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if found, ok := d.proxies[to]; ok && !found.group.unresolved() {
-		return found, nil
-	}
 	g, err := d.groupOf(x, to)
 	if err != nil {
 		return dynamicProxy{}, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if found, ok := d.proxies[to]; ok && found.group == g { // else that one has been closed for others
+		return found, nil
 	}
 	h, err := d.engine.newProxy(d.pass, g, to)
 	if err != nil {

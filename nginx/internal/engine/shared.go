@@ -10,7 +10,8 @@ import (
 type shared struct {
 	requestZones map[string]*requestZone
 	connZones    map[string]*zone[*limit.Running]
-	sessions     map[string]*sessions // of sticky, by zone
+	sessions     map[string]*sessions    // of sticky, by zone
+	found        map[string]*foundServer // of servers with "resolve", by upstream, host and service
 	counts       *counts
 	conns        *vars.Conns
 }
@@ -20,6 +21,7 @@ type shared struct {
 func sharedFrom(before shared) shared {
 	s := shared{
 		requestZones: map[string]*requestZone{}, connZones: map[string]*zone[*limit.Running]{}, sessions: map[string]*sessions{},
+		found:  map[string]*foundServer{},
 		counts: before.counts, conns: before.conns,
 	}
 	if s.counts == nil {

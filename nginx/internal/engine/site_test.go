@@ -61,8 +61,14 @@ func write(t *testing.T, files map[string]string) string {
 // load loads nginx.conf of files.
 func load(t *testing.T, files map[string]string) (*site, error) {
 	t.Helper()
+	return loadAfter(t, nil, files)
+}
+
+// loadAfter loads nginx.conf of files to replace a configuration.
+func loadAfter(t *testing.T, before *engine.Engine, files map[string]string) (*site, error) {
+	t.Helper()
 	s := &site{t: t, dir: write(t, files), errors: &lockedBuffer{}, addrs: map[string]string{}}
-	e, err := engine.Load(engine.LoadOptions{Prefix: s.dir, File: "nginx.conf", Stderr: s.errors})
+	e, err := engine.Load(engine.LoadOptions{Prefix: s.dir, File: "nginx.conf", Stderr: s.errors, Before: before})
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +89,24 @@ func serve(t *testing.T, files map[string]string) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.serve()
+	return s
+}
+
+// reload serves files on other ports, as a configuration that replaces that of s.
+func reload(t *testing.T, s *site, files map[string]string) *site {
+	t.Helper()
+	after, err := loadAfter(t, s.engine, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after.serve()
+	return after
+}
+
+func (s *site) serve() {
+	t := s.t
+	t.Helper()
 	for _, l := range s.engine.Listeners() {
 		network, address := "tcp", "127.0.0.1:0"
 		if l.Network == "unix" {
@@ -113,7 +137,6 @@ func serve(t *testing.T, files map[string]string) *site {
 			s.first = ln.Addr().String()
 		}
 	}
-	return s
 }
 
 // server wraps directives of a server block.

@@ -42,7 +42,8 @@ type group struct {
 	fails     []int            // statuses that count as failures, of all locations
 	resolver  *resolverRule    // nil: http's
 	resolve   []resolvedServer // "server name resolve", until the resolver is known
-	names     *names           // nil if all targets are known at load
+	names     *names           // nil if there is none of these
+	host      *resolvedHost    // of a proxy_pass with variables; nil if all targets are known at load
 
 	schemes map[string]*upstream.Group // by http and https, created when they are needed
 }
@@ -56,6 +57,9 @@ func newGroup(name string) *group {
 func (g *group) failsAt(statuses []int) { g.fails = append(g.fails, statuses...) }
 
 func (g *group) close() {
+	if g.names != nil {
+		g.names.close()
+	}
 	for _, u := range g.schemes {
 		u.Close()
 	}
@@ -85,7 +89,7 @@ func declareUpstream(c *compiler, http *level, d *conf.Directive) error {
 		return d.Errorf("no servers in upstream \"%s\"", name) // nothing but backups
 	}
 	c.groups[name] = g
-	c.deferred = append(c.deferred, func() error { return g.lookUpNames(http) })
+	c.deferred = append(c.deferred, func() error { return g.lookUpNames(c, http) })
 	return nil
 }
 
@@ -114,7 +118,7 @@ func (e *Engine) upstream(g *group, scheme string) (*upstream.Group, error) {
 	}
 	targets := g.targets
 	if g.names != nil {
-		g.names.fixed, targets = g.targets, nil
+		targets = nil
 		o.Source, o.QueueTimeout = g.names, g.names.rule.timeout
 	}
 	u, err := upstream.New(o, distinct(targets)...)
@@ -137,21 +141,4 @@ func distinct(list []upstream.Target) []upstream.Target {
 		times[t.Addr]++
 	}
 	return list
-}
-
-// lookUpNames gives a group with "resolve" its name servers.
-func (g *group) lookUpNames(http *level) error {
-	rule := g.resolver
-	if rule == nil {
-		rule = *resolverSlot.of(http)
-	}
-	for _, s := range g.resolve {
-		if rule == nil || len(rule.servers) == 0 {
-			return s.at.Errorf("no resolver defined to resolve names at run time in upstream \"%s\"", g.name)
-		}
-		if err := g.lookUp(rule, s.target, s.address, "80"); err != nil {
-			return s.at.Errorf("%s", err)
-		}
-	}
-	return nil
 }

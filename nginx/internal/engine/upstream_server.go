@@ -14,13 +14,6 @@ import (
 // unixPrefix begins the address of a unix socket.
 const unixPrefix = "unix:"
 
-// resolvedServer is a "server name resolve".
-type resolvedServer struct {
-	at      *conf.Directive
-	target  upstream.Target
-	address string
-}
-
 // groupServer compiles "server address [parameters]": one target for each address of the
 // name.
 func groupServer(_ *compiler, g *group, d *conf.Directive) error {
@@ -33,13 +26,49 @@ func groupServer(_ *compiler, g *group, d *conf.Directive) error {
 	if t.Backup && g.noBackup {
 		return d.Errorf("balancing method does not support parameter \"backup\"")
 	}
-	if slices.Contains(d.Args[1:], "resolve") && !isAddress(d.Args[0]) {
-		g.resolve = append(g.resolve, resolvedServer{d, t, d.Args[0]})
+	resolved, err := resolveParameters(d)
+	if err != nil {
+		return err
+	}
+	if resolved != nil {
+		resolved.target = t
+		g.resolve = append(g.resolve, *resolved)
 		return nil
 	}
 	targets, err := resolve(t, d, d.Args[0], "80")
 	g.targets = append(g.targets, targets...)
 	return err
+}
+
+// resolveParameters checks the parameters "resolve" and "service=". It returns nil if the name is to be looked up at load, or is an
+// address.
+func resolveParameters(d *conf.Directive) (*resolvedServer, error) {
+	s := &resolvedServer{at: d}
+	for _, p := range d.Args[1:] {
+		if service, ok := strings.CutPrefix(p, "service="); ok {
+			if s.service = service; service == "" {
+				return nil, d.Errorf("service is empty")
+			}
+		}
+	}
+	if !slices.Contains(d.Args[1:], "resolve") {
+		if s.service != "" {
+			return nil, d.Errorf("service upstream \"%s\" requires \"resolve\" parameter", d.Args[0])
+		}
+		return nil, nil
+	}
+	_, given := splitPort(d.Args[0])
+	switch {
+	case s.service != "" && given != "" && !isAddress(d.Args[0]):
+		return nil, d.Errorf("service upstream \"%s\" may not have port", d.Args[0])
+	case s.service != "" && isAddress(d.Args[0]):
+		return nil, d.Errorf("service upstream \"%s\" requires domain name", d.Args[0])
+	case isAddress(d.Args[0]):
+		return nil, nil
+	}
+	var err error
+	s.host, s.port, err = hostPort(d, d.Args[0], "80")
+	return s, err
 }
 
 func isAddress(address string) bool {
@@ -71,7 +100,7 @@ func targetParameter(t *upstream.Target, d *conf.Directive, p string) error {
 		t.FailTimeout = timeout
 	case key == "max_conns" && isNumber:
 		t.MaxConns = n
-	case p == "resolve":
+	case p == "resolve", key == "service": // resolveParameters
 	case p == "route=":
 		return d.Errorf("route is empty")
 	case key == "route" && len(value) > 32:
@@ -80,7 +109,7 @@ func targetParameter(t *upstream.Target, d *conf.Directive, p string) error {
 		t.Value = value
 	case p == "drain":
 		t.Draining = true
-	case key == "service", key == "slow_start":
+	case key == "slow_start":
 		return d.Errorf("parameter \"%s\" of \"server\" is not supported by culvert yet", p)
 	default:
 		return d.Errorf("invalid parameter \"%s\"", p)
