@@ -328,7 +328,7 @@ func TestReadFile(t *testing.T) {
 	names := []string{}
 	s, err := nginx.New(nginx.Options{Prefix: "/conf", File: "main", Stderr: io.Discard, ReadFile: func(name string) ([]byte, error) {
 		names = append(names, name)
-		return []byte("events {} http { server { listen 127.0.0.1:1; ssi on; return 200 embedded; } }"), nil
+		return []byte("events {} http { server { listen 127.0.0.1:1; ssl_conf_command a b; return 200 embedded; } }"), nil
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -343,7 +343,7 @@ func TestReadFile(t *testing.T) {
 
 func TestNotes(t *testing.T) {
 	notes := nginx.Notes(nginx.Options{Prefix: "/conf", File: "main", ReadFile: func(string) ([]byte, error) {
-		return []byte("events {}\nhttp {\n  ssi on;\n  frobnicate;\n}"), nil
+		return []byte("events {}\nhttp {\n  ssl_conf_command a b;\n  frobnicate;\n}"), nil
 	}})
 	var lines []string
 	for _, n := range notes {
@@ -351,7 +351,7 @@ func TestNotes(t *testing.T) {
 			lines = append(lines, n.String())
 		}
 	}
-	if want := `"ssi" is not followed: SSI's comments are sent as they are in /conf/main:3`; len(lines) != 1 || lines[0] != want {
+	if want := `"ssl_conf_command" is not followed: it is OpenSSL's in /conf/main:3`; len(lines) != 1 || lines[0] != want {
 		t.Errorf("notes %q", lines)
 	}
 }

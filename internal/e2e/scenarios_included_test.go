@@ -26,3 +26,65 @@ var charsetSteps = append(gets("/x.html", "/x.css", "/utf/latin.html", "/latin/x
 	step{name: "one range", raw: get("/ranges/x.html", "Range: bytes=0-0")},
 	step{name: "no range", raw: get("/noranges/x.html", "Range: bytes=0-0")},
 )
+
+const additionConf = `http { access_log off; types { text/html html; text/css css; } charset_map B A { 58 59; }
+server { listen {{LISTEN}}; root html;
+  location / { add_before_body /before; add_after_body /after.html; }
+  location /types/ { addition_types text/css; add_after_body /after.html; alias html/; }
+  location /recoded/ { charset A; source_charset B; add_after_body /after.html; alias html/; }
+  location /missing/ { add_after_body /nowhere; alias html/; }
+  location /up/ { add_after_body /part; proxy_pass http://{{UP1}}/; }
+  location /part { proxy_pass http://{{UP2}}; }
+  location /error.html { add_after_body /after.html; error_page 404 /x.html; return 404; }
+  location = /before { return 200 "[before $args $request_method $request_uri]"; }
+  location = /after.html { charset A; source_charset B; return 200 "[Xafter]"; }
+} }
+`
+
+var additionSteps = append(gets("/x.html", "/x.css", "/types/x.css", "/types/x.html", "/recoded/x.html", "/missing/x.html", "/up/html", "/up/404", "/error.html", "/nothing.html", "/empty.html"),
+	step{name: "HEAD", raw: request("HEAD", "/x.html", ""), methods: []string{"HEAD"}},
+	step{name: "range", raw: get("/x.html", "Range: bytes=0-0")},
+)
+
+const ssiConf = `http { access_log off; types { text/html html; text/css css; } ssi on;
+server { listen {{LISTEN}}; root html;
+  location = /text { return 200 "[$request_method $uri $args]"; }
+  location = /empty { return 200 ""; }
+  location = /sets { set $shared yes; return 200 "set"; }
+  location /silent/ { ssi_silent_errors on; alias html/; }
+  location /types/ { ssi_types text/css; alias html/; }
+  location /modified/ { ssi_last_modified on; alias html/; }
+  location /up/ { proxy_pass http://{{UP1}}/; }
+} }
+`
+
+var ssiDocuments = map[string]string{
+	"echo":    `a<!--#echo var="arg_x" -->|<!--#echo var="none" -->|<!--#echo var="none" default="d" -->|<!--#echo var="ARG_X" encoding="url" -->|<!--#echo var="arg_x" encoding="none" -->b`,
+	"set":     `<!--#set var="A" value="\$1 ${arg_x}\"$arg_x\a\\" --><!--#echo var="a" -->|<!--#set var="b" value="${c" -->`,
+	"if":      `<!--#if expr="$arg_x = a" -->1<!--#elif expr="$arg_x != b" -->2<!--#elif expr="$arg_x=b" -->3<!--#else -->4<!--#endif -->5`,
+	"regex":   `<!--#if expr="$arg_x = /(?P<n>b)(.)/" --><!--#echo var="0" -->-<!--#echo var="2" -->-<!--#echo var="n" -->-<!--#echo var="3" --><!--#endif -->`,
+	"errors":  `<!--#config errmsg="E" --><!--#x --><!--#echo --><!--#echo x="" --><!--#echo var=a --><!--#if expr="a ~ b" --><!--#else --><!--#endif --><!--#include --><!--#include virtual="/a/../b" -->`,
+	"time":    `<!--#config timefmt="%Y%%" --><!--#if expr="$date_gmt = /^20..%/" -->1<!--#endif --><!--#config timefmt="%A, %d %B" --><!--#if expr="$date_local = /^[A-Z][a-z]*day, [0-9]* [A-Z]/" -->2<!--#endif -->`,
+	"include": `<!--#include virtual="/text?$args" -->|<!--#include file="part.html" -->|<!--#include virtual="part.html?x=$arg_x" wait="YES"-->|<!--#include virtual="/te%78t" -->|<!--#include virtual="/nowhere" -->|<!--#include virtual="/sets" wait="yes" --><!--#echo var="shared" -->`,
+	"stored":  `<!--#include virtual="/text" set="v" --><!--#echo var="v" -->|<!--#include virtual="/nowhere" set="v" --><!--#echo var="v" -->`,
+	"block":   `<!--#block name="b" -->a<!--#echo var='arg_x' --><!--#endblock --><!--#include virtual="/nowhere?x=1" stub="b" -->|<!--#include virtual="/text" stub="b" -->`,
+	"up":      `<!--#include virtual="/up/html?a=1" wait="yes" -->|<!--#include virtual="/up/404" -->`,
+	"loop":    `(<!--#include virtual="loop.html" -->)`,
+	"part":    `[<!--#echo var="arg_x" -->]`,
+	"plain":   `<!-- a comment --><!-<!---->`,
+}
+
+var ssiFiles = func() map[string]string {
+	files := map[string]string{"html/x.css": ssiDocuments["echo"], "html/empty.html": ""}
+	for name, document := range ssiDocuments {
+		files["html/"+name+".html"] = document
+	}
+	return files
+}()
+
+var ssiSteps = append(gets("/echo.html?x=%3C1%3E", "/echo.html", "/set.html?x=y", "/if.html?x=a", "/if.html?x=b", "/if.html?x=c", "/regex.html?x=abc", "/errors.html", "/silent/errors.html", "/time.html", "/include.html?x=1",
+	"/stored.html", "/block.html?x=2", "/up.html", "/loop.html", "/plain.html", "/empty.html", "/x.css?x=1", "/types/x.css?x=1", "/modified/echo.html"),
+	step{name: "HEAD", raw: request("HEAD", "/echo.html", ""), methods: []string{"HEAD"}},
+	step{name: "HTTP/1.0", raw: "GET /include.html HTTP/1.0\r\n\r\n"},
+	step{name: "POST", raw: request("POST", "/up.html", "", "Content-Length: 0"), methods: []string{"POST"}},
+)

@@ -76,6 +76,8 @@ server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps:
 		{name: "programs", conf: programsConf, files: programsFiles, prepare: startPrograms, steps: programsSteps},
 		{name: "mirror", conf: mirrorConf, steps: mirrorSteps},
 		{name: "sub_filter", conf: subConf, files: assets, steps: subSteps},
+		{name: "addition", conf: additionConf, files: map[string]string{"html/x.html": "Xe", "html/x.css": "css", "html/empty.html": ""}, steps: additionSteps},
+		{name: "ssi", conf: ssiConf, files: ssiFiles, steps: ssiSteps},
 		{name: "charset", conf: charsetConf, files: charsetFiles, steps: charsetSteps},
 		{name: "content", conf: contentConf, files: contentFiles, steps: contentSteps},
 		{name: "autoindex", conf: autoindexConf, files: autoindexFiles, prepare: growTree, zone: "Europe/Berlin", steps: autoindexSteps},

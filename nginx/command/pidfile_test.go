@@ -12,7 +12,7 @@ import (
 func TestPIDFileThatCannotBeWritten(t *testing.T) {
 	dir := write(t, map[string]string{
 		"nginx.conf": "pid no/such/nginx.pid;\nerror_log error.log notice;\nevents {}\n" +
-			"http { access_log off; ssi on; server { listen " + wiretest.Free(t) + "; } }\n",
+			"http { access_log off; ssl_conf_command a b; server { listen " + wiretest.Free(t) + "; } }\n",
 	})
 	want := "nginx: [emerg] open() \"" + filepath.Join(dir, "no/such/nginx.pid") + "\" failed (2: No such file or directory)\n"
 	if status, stdout, stderr := run("-p", dir, "-c", "nginx.conf"); status != 1 || stdout != "" || stderr != want {

@@ -12,7 +12,7 @@ import (
 func ExampleParse() {
 	text := map[string]string{
 		"/etc/app/app.conf":    "worker_processes auto;\nhttp {\n  include server.conf;\n}\n",
-		"/etc/app/server.conf": "server {\n  listen 8080;\n  add_before_body /header;\n}\n",
+		"/etc/app/server.conf": "server {\n  listen 8080;\n  xml_entities page.dtd;\n}\n",
 	}
 	parse := func() (*conf.Tree, error) {
 		return conf.Parse(conf.Options{
@@ -38,7 +38,7 @@ func ExampleParse() {
 	server := tree.Main[1].Block[0] // of http, whose include is replaced by what it includes
 	fmt.Println(server.Name, server.Block[0].Name, server.Block[0].Args)
 	// Output:
-	// directive "add_before_body" is not supported by culvert yet (there are no subrequests whose content is shown) in /etc/app/server.conf:3
+	// directive "xml_entities" is not supported by culvert yet (XML is not transformed) in /etc/app/server.conf:3
 	// "worker_processes" is a no-op: culvert is one process in /etc/app/app.conf:1
 	// "http" is implemented in /etc/app/app.conf:2
 	// "include" is implemented in /etc/app/app.conf:3

@@ -59,6 +59,5 @@ var passed = map[string]string{
 // passedUnless lists the directives that are passed, but no-ops with this value.
 var passedUnless = map[string]struct{ harmless, reason string }{
 	"proxy_cache":  {"off", noCache},
-	"ssi":          {"off", "SSI's comments are sent as they are"},
 	"ssl_stapling": {"off", noStaple},
 }

@@ -10,11 +10,8 @@ const (
 // refused lists the directives that a configuration can't do without, each with the reason why
 // culvert has no counterpart.
 var refused = map[string]string{
-	"add_after_body":            "there are no subrequests whose content is shown",
-	"add_before_body":           "there are no subrequests whose content is shown",
 	"add_header_inherit":        "",
 	"add_trailer_inherit":       "",
-	"addition_types":            "there are no subrequests whose content is shown",
 	"ancient_browser":           "",
 	"ancient_browser_value":     "",
 	"empty_gif":                 "",

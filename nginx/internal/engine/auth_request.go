@@ -2,6 +2,7 @@ package engine
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
@@ -59,12 +60,16 @@ func authRequestSet(c *compiler, l *level, d *conf.Directive) error {
 // bySubrequest sends a subrequest to the location that auth_request names.
 func bySubrequest(x *exchange, w http.ResponseWriter) (verdict, int) {
 	rule := authRequestSlot.of(x.level)
-	sub := x.subrequest(rule.uri)
+	uri, args, _ := strings.Cut(rule.uri, "?")
+	sub, err := x.subrequest(uri, args, nil)
+	if err != nil {
+		return refused, http.StatusInternalServerError
+	}
+	sub.serveSubrequest()
 	for _, v := range rule.set {
 		assign(x, v.name, v.value.String(&sub.Request))
 	}
-	x.link.join(sub.link)
-	x.realIP, x.HTTP.RemoteAddr = sub.realIP, sub.HTTP.RemoteAddr // of the connection, which both share
+	x.rejoin(sub)
 	switch {
 	case sub.Status == http.StatusForbidden:
 		return refused, sub.Status

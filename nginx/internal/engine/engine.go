@@ -15,6 +15,7 @@ import (
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/backend"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 	"github.com/culvert-go/culvert/statuspage"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/wsupgrade"
@@ -43,6 +44,7 @@ type Engine struct {
 	shared     shared
 	readsBody  bool // the configuration has $request_body
 	charsets   charsets
+	scope      *vars.Scope
 	status     *statuspage.Page // nil: there is no culvert_status
 }
 
@@ -103,7 +105,7 @@ func Load(o LoadOptions) (*Engine, error) {
 		e.Close()
 		return nil, err
 	}
-	e.readsBody = c.scope.ReadsBody()
+	e.readsBody, e.scope = c.scope.ReadsBody(), c.scope
 	return e, nil
 }
 

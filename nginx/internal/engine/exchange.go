@@ -25,7 +25,10 @@ type exchange struct {
 	request http.Request        // the first value of HTTP
 	w       http.ResponseWriter // the client's
 
-	main *exchange // the exchange of a subrequest's parent, nil for a client's request
+	main    *exchange // the exchange of a subrequest's parent, nil for a client's request
+	nesting int       // the number of exchanges around a subrequest
+	parts   partState
+	stub    *ssiBlock // of a subrequest that shows it if it has no other content
 
 	refused      int // the status by which the request is refused before its location is known, 0 if it is not
 	refusal      refusal
@@ -38,6 +41,7 @@ type exchange struct {
 	uriChanged   bool // path and query differ from those that the client sent
 	madeAbsolute bool // Location was a path
 	failed       bool // an error page has been chosen; another failure gets the built-in one
+	added        bool // whether content is added around that of the response has been decided
 	undecided    bool // no response was made: the status of an error page was returned
 	rootTested   bool // a file was found below the root, or the alias
 
@@ -49,6 +53,7 @@ type exchange struct {
 	proxy   proxyState
 	rate    rateState
 	realIP  realIPState
+	ssi     ssiState
 	sub     subState
 	userid  useridState
 }

@@ -50,6 +50,9 @@ func decompress(x *exchange) culvert.Filter {
 // takesGzip reports whether the client accepts gzip and none of gzip's directives excludes it
 // (ngx_http_gzip_ok).
 func takesGzip(x *exchange) bool {
+	if x.main != nil { // its content becomes a part of another
+		return false
+	}
 	if !acceptsGzip(strings.Join(x.HTTP.Header["Accept-Encoding"], ",")) {
 		return false
 	}

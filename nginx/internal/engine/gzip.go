@@ -218,6 +218,9 @@ func (g gzipSettings) forProxies(r *http.Request, h http.Header) bool {
 // compress returns the level's filter. It counts what is passed to the compressor.
 func compress(x *exchange) culvert.Filter {
 	made := gzipSlot.of(x.level).made
+	if x.main != nil { // its content becomes a part of another
+		return nil
+	}
 	return func(next http.Handler) http.Handler {
 		return made.filter(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			next.ServeHTTP(&plainBytes{w, x}, r)

@@ -21,7 +21,7 @@ func modules() []*module {
 		&rootModule, &typesModule,
 		&errorPageModule, &redirectModule,
 		// filters of the response
-		&gunzipModule, &subModule, &charsetModule, &gzipModule, &limitRateModule,
+		&gunzipModule, &subModule, &charsetModule, &ssiModule, &additionModule, &gzipModule, &limitRateModule,
 		&serverHeaderModule, &expiresModule, &useridModule, &addTrailerModule, &addHeaderModule, &chunkedModule, &keepaliveModule,
 		&logModule,
 	}

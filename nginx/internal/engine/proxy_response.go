@@ -2,7 +2,6 @@ package engine
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -101,9 +100,8 @@ func (to *diversion) serve(x *exchange, w http.ResponseWriter) int {
 	if strings.HasPrefix(to.uri, "@") {
 		return x.redirectNamed(w, to.uri)
 	}
-	path, args, _ := strings.Cut(to.uri, "?")
-	uri, err := url.PathUnescape(path)
-	if err != nil || slices.Contains(strings.Split(uri, "/"), "..") { // ngx_http_parse_unsafe_uri
+	uri, args, ok := safePath(to.uri)
+	if !ok {
 		x.logError("upstream sent invalid \"X-Accel-Redirect\" field \"" + to.uri + "\"")
 		return http.StatusNotFound
 	}

@@ -83,7 +83,7 @@ func fileContent(x *exchange, f *static.File, contentType string) static.Content
 		Type:      contentType,
 		Since:     s.since,
 		NoETag:    !s.etag,
-		NoRanges:  s.ranges == 0 || changesContent(x, contentType),
+		NoRanges:  s.ranges == 0 || f.Size > 0 && changesContent(x, contentType),
 		MaxRanges: s.ranges,
 		Whole:     x.errStatus != 0 && x.errStatus != http.StatusOK,
 	}
@@ -91,7 +91,8 @@ func fileContent(x *exchange, f *static.File, contentType string) static.Content
 
 // changesContent reports whether a filter will change content of the type, so that no part of it can be sent.
 func changesContent(x *exchange, t string) bool {
-	return subSlot.of(x.level).changes(t) || x.recodes(t)
+	h := http.Header{"Content-Type": {t}}
+	return subSlot.of(x.level).changes(h) || x.recodes(t) || ssiSlot.of(x.level).changes(h) || additionSlot.of(x.level).changes(h)
 }
 
 // logOpen logs that a file can't be served.

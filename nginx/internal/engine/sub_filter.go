@@ -98,9 +98,7 @@ func isOneOf(types []string, h http.Header) bool {
 }
 
 // changes reports whether responses of a type are changed.
-func (s *subSettings) changes(t string) bool {
-	return s.made != nil && isOneOf(s.types, http.Header{"Content-Type": {t}})
-}
+func (s *subSettings) changes(h http.Header) bool { return s.made != nil && isOneOf(s.types, h) }
 
 // makeSubFilter creates the filter of a level that has set something.
 func makeSubFilter(_ *compiler, l *level) error {

@@ -39,7 +39,7 @@ type Pattern struct {
 
 func (m *Map) get(r *Request) (string, bool) {
 	if !m.Volatile {
-		for _, e := range r.maps {
+		for _, e := range r.values().maps {
 			if e.of == m {
 				return e.value, true
 			}
@@ -47,7 +47,8 @@ func (m *Map) get(r *Request) (string, bool) {
 	}
 	v := m.find(r).String(r)
 	if !m.Volatile {
-		r.maps = append(r.maps, evaluated{m, v})
+		known := r.values()
+		known.maps = append(known.maps, evaluated{m, v})
 	}
 	return v, true
 }

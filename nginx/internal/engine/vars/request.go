@@ -60,19 +60,41 @@ type Request struct {
 	// UpstreamHeader is the header of its response as received.
 	UpstreamHeader http.Header
 
-	set      map[string]string // by the set directive
-	captures []string          // $1 and so on, of the last regular expression that matched
-	named    map[string]string // named captures
-	maps     []evaluated
-	id       string // $request_id, once it was used
-	passed   []int  // the number of attempts before each internal redirect
+	captures []string // $1 and so on, of the last regular expression that matched
+	passed   []int    // the number of attempts before each internal redirect
+	own      values
+	shared   *values // those of the request that this is a part of; nil: own
 }
 
-// Branch returns a copy for a subrequest: what it sets does not affect r, and it has a response
-// of its own.
+// values are what is evaluated once for a request, or set by it.
+type values struct {
+	set   map[string]string // by the set directive
+	named map[string]string // named captures
+	maps  []evaluated
+	id    string // $request_id, once it was used
+}
+
+func (r *Request) values() *values {
+	if r.shared != nil {
+		return r.shared
+	}
+	return &r.own
+}
+
+// Branch returns a copy for a request that continues beside r: what it sets does not affect r, and
+// it has a response of its own.
 func (r *Request) Branch() Request {
+	b := r.Part()
+	v := r.values()
+	b.own, b.shared = values{maps.Clone(v.set), maps.Clone(v.named), slices.Clone(v.maps), v.id}, nil
+	return b
+}
+
+// Part returns a copy for a part of r that ends before r continues. It has a response and numbered
+// captures of its own, and shares all other values with r, as in nginx. r must not be moved.
+func (r *Request) Part() Request {
 	b := *r
-	b.set, b.named, b.maps = maps.Clone(r.set), maps.Clone(r.named), slices.Clone(r.maps)
+	b.own, b.shared = values{}, r.values()
 	b.Status, b.BodyBytes, b.Header, b.Upstream, b.UpstreamHeader = 0, 0, nil, nil, nil
 	b.passed = nil
 	b.Redirected()
@@ -88,25 +110,27 @@ func (r *Request) Redirected() {
 
 // SetVariable sets a variable of the configuration.
 func (r *Request) SetVariable(name, value string) {
-	if r.set == nil {
-		r.set = map[string]string{}
+	v := r.values()
+	if v.set == nil {
+		v.set = map[string]string{}
 	}
-	r.set[name] = value
+	v.set[name] = value
 }
 
 // Variable returns the value that SetVariable has set, "" if there is none.
-func (r *Request) Variable(name string) string { return r.set[name] }
+func (r *Request) Variable(name string) string { return r.values().set[name] }
 
 // Capture stores what a regular expression captured: groups[0] is the whole match. names are the
 // names of the groups, as regexp.SubexpNames returns them.
 func (r *Request) Capture(groups, names []string) {
 	r.captures = groups
+	v := r.values()
 	for i, name := range names {
 		if name != "" && i < len(groups) {
-			if r.named == nil {
-				r.named = map[string]string{}
+			if v.named == nil {
+				v.named = map[string]string{}
 			}
-			r.named[name] = groups[i]
+			v.named[name] = groups[i]
 		}
 	}
 }

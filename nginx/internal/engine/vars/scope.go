@@ -36,7 +36,7 @@ func (s *Scope) DeclareCapture(name string) {
 		return
 	}
 	s.declared[name] = func(r *Request) (string, bool) {
-		v, ok := r.named[name]
+		v, ok := r.values().named[name]
 		return v, ok
 	}
 }
@@ -49,8 +49,11 @@ func (s *Scope) DeclareSet(name string, empty bool) bool {
 		return false
 	}
 	before := s.declared[name]
+	if before == nil {
+		before = member(name)
+	}
 	s.declared[name] = func(r *Request) (string, bool) {
-		if v, ok := r.set[name]; ok || before == nil {
+		if v, ok := r.values().set[name]; ok || before == nil {
 			return v, ok || empty
 		}
 		return before(r)
@@ -66,30 +69,44 @@ func (s *Scope) ReadsBody() bool { return s.readsBody }
 
 // Lookup finds a variable by its name without the dollar sign.
 func (s *Scope) Lookup(name string) (Getter, error) {
-	if get, ok := s.declared[name]; ok {
-		return get, nil
-	}
-	lower := strings.ToLower(name) // nginx's names ignore case
-	if get, ok := s.declared[lower]; ok {
-		return get, nil
-	}
-	if get := s.builtin(lower); get != nil {
-		s.readsBody = s.readsBody || lower == "request_body"
+	if get := s.Find(name); get != nil {
+		s.readsBody = s.readsBody || strings.EqualFold(name, "request_body")
 		return get, nil
 	}
 	if len(name) == 1 && name[0] >= '1' && name[0] <= '9' {
 		return capture(int(name[0] - '0')), nil
 	}
+	return nil, fmt.Errorf("unknown \"%s\" variable", name)
+}
+
+// Find finds a variable while requests are served; nil if there is none. There are no numbered
+// captures. It is safe for concurrent use once everything is declared.
+func (s *Scope) Find(name string) Getter {
+	if get, ok := s.declared[name]; ok {
+		return get
+	}
+	lower := strings.ToLower(name) // nginx's names ignore case
+	if get, ok := s.declared[lower]; ok {
+		return get
+	}
+	if get := s.builtin(lower); get != nil {
+		return get
+	}
+	return member(lower)
+}
+
+// member returns the variable of a family that has the name; nil if there is none.
+func member(name string) Getter {
 	for _, f := range families {
-		rest, ok := strings.CutPrefix(lower, f.prefix)
+		rest, ok := strings.CutPrefix(name, f.prefix)
 		switch {
 		case ok && rest == "":
-			return none, nil // a field or argument without a name
+			return none // a field or argument without a name
 		case ok:
-			return f.get(rest), nil
+			return f.get(rest)
 		}
 	}
-	return nil, fmt.Errorf("unknown \"%s\" variable", name)
+	return nil
 }
 
 // Named is Lookup for a variable that does not stand in a text: nginx has no numbered captures

@@ -106,12 +106,12 @@ func remoteUser(r *Request) string {
 
 // requestID returns 16 random bytes, the same at each use.
 func requestID(r *Request) string {
-	if r.id == "" {
+	if r.values().id == "" {
 		var b [16]byte
 		_, _ = rand.Read(b[:]) // never fails
-		r.id = hex.EncodeToString(b[:])
+		r.values().id = hex.EncodeToString(b[:])
 	}
-	return r.id
+	return r.values().id
 }
 
 // requestLength counts the header as HTTP/1.1 would write it, and the body as far as its length

@@ -7,8 +7,6 @@ import (
 )
 
 var timeVariables = map[string]Getter{
-	"date_gmt":     known(func(*Request) string { return time.Now().UTC().Format("Monday, 02-Jan-2006 15:04:05 GMT") }),
-	"date_local":   known(func(*Request) string { return time.Now().Format("Monday, 02-Jan-2006 15:04:05 MST") }),
 	"msec":         known(func(*Request) string { return thousandths(time.Now().UnixMilli()) }),
 	"request_time": known(func(r *Request) string { return Seconds(time.Since(r.Start)) }),
 	"time_iso8601": known(newClock("2006-01-02T15:04:05-07:00").read),
