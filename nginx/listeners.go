@@ -51,7 +51,7 @@ func (s *Server) Listeners() []Listener {
 	for _, l := range s.current.Load().engine.Listeners() {
 		key := keyOf(l)
 		list = append(list, Listener{
-			Network: l.Network, Address: l.Address, TLS: s.currentTLS(key, l.TLS), HTTP2: l.HTTP2, ProxyProtocol: l.ProxyProtocol,
+			Network: l.Network, Address: l.Address, TLS: s.currentTLS(key, l), HTTP2: l.HTTP2, ProxyProtocol: l.ProxyProtocol,
 			Handler: currentHandler{s, key}, s: s, settings: l,
 		})
 	}
@@ -75,12 +75,12 @@ func (l Listener) NewServer() *server.Server {
 // errNotConfigured ends a handshake at an address that the current configuration does not serve with TLS.
 var errNotConfigured = errors.New("nginx: the address is no longer configured for TLS")
 
-// currentTLS returns a listener's TLS by the configuration that is current at each handshake, nil if first is.
-func (s *Server) currentTLS(key socketKey, first *tls.Config) *tls.Config {
-	if first == nil {
+// currentTLS returns a listener's TLS by the configuration that is current at each handshake, nil if the first one's is.
+func (s *Server) currentTLS(key socketKey, first engine.Listener) *tls.Config {
+	if first.TLS == nil {
 		return nil
 	}
-	follow := first.Clone()
+	follow := first.TLS.Clone()
 	follow.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		now := s.current.Load().listeners[key].TLS
 		if now == nil {
@@ -93,9 +93,9 @@ func (s *Server) currentTLS(key socketKey, first *tls.Config) *tls.Config {
 		if config == nil {
 			config = now
 		}
-		if !slices.Equal(config.NextProtos, first.NextProtos) { // the program's server speaks what it spoke
+		if i := slices.Index(config.NextProtos, "h2"); i >= 0 && !first.HTTP2 { // the program's server speaks what it spoke
 			config = config.Clone()
-			config.NextProtos = first.NextProtos
+			config.NextProtos = slices.Delete(slices.Clone(config.NextProtos), i, i+1)
 		}
 		return config, nil
 	}

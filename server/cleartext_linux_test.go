@@ -89,15 +89,3 @@ func TestCleartextIsNoRecord(t *testing.T) {
 		t.Errorf("refused %+v", <-refused)
 	}
 }
-
-// startTLS serves with s over TLS until the test ends.
-func startTLS(t *testing.T, s *Server) (addr string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.TLSConfig = &tls.Config{Certificates: testCertificate()}
-	startOn(t, s, func() error { return s.ServeTLS(l, "", "") })
-	return l.Addr().String()
-}

@@ -58,6 +58,7 @@
 //     bound.
 //   - OnRefused receives the requests that were refused, for an access log, and may respond to them.
 //   - TLSNextProto must be empty: Serve refuses other values.
+//   - Request.TLS of HTTP/2 is the connection's. In net/http it is nil if the client has sent another ":scheme" than https.
 //   - http.ServerContextKey has an http.Server that stands for the Server: it has its addresses, times and limits.
 //   - A panic is logged, and ends the connection, also that of a hook.
 //

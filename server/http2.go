@@ -5,6 +5,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"time"
@@ -40,8 +41,14 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 	if !s.keepAlives() {
 		w.Header().Set("Connection", "close") // golang.org/x/net sends a GOAWAY instead
 	}
+	if r.TLS == nil { // golang.org/x/net believes the client's ":scheme"
+		r.TLS, _ = r.Context().Value(tlsKey{}).(*tls.ConnectionState)
+	}
 	s.serveHTTP(w, r)
 }
+
+// tlsKey is the key of a connection's *tls.ConnectionState in the context of its streams.
+type tlsKey struct{}
 
 // goAway has the present connections of HTTP/2 accept no more streams, and end when they have served those that they have.
 func (s *Server) goAway() {
@@ -74,7 +81,11 @@ func (c *conn) serveHTTP2() bool {
 		return true
 	}
 	_ = c.rwc.SetDeadline(time.Time{}) // HTTP/2 has its own
-	c.server.h2.ServeConn(rwc, &http2.ServeConnOpts{Context: c.ctx, BaseConfig: c.server.standIn, SawClientPreface: rwc != c.rwc})
+	ctx := c.ctx
+	if c.tls != nil {
+		ctx = context.WithValue(ctx, tlsKey{}, c.tls)
+	}
+	c.server.h2.ServeConn(rwc, &http2.ServeConnOpts{Context: ctx, BaseConfig: c.server.standIn, SawClientPreface: rwc != c.rwc})
 	return true
 }
 

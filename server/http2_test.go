@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
@@ -127,4 +130,48 @@ func TestCloseHTTP2(t *testing.T) {
 	if rest := one.Ended(); rest != "" {
 		t.Errorf("rest %q", rest)
 	}
+}
+
+// A stream's request has the TLS of its connection, whatever the client says of its scheme.
+func TestHTTP2TLS(t *testing.T) {
+	seen := make(chan *tls.ConnectionState, 1)
+	s := handler(func(_ http.ResponseWriter, r *http.Request) { seen <- r.TLS })
+	addr := startTLS(t, s)
+	for _, scheme := range []string{"https", "http"} {
+		conn, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+			t.Fatal(err)
+		}
+		f := http2.NewFramer(conn, conn)
+		if err := f.WriteSettings(); err != nil {
+			t.Fatal(err)
+		}
+		var block writerOf
+		e := hpack.NewEncoder(&block)
+		for _, field := range [][2]string{{":method", "GET"}, {":scheme", scheme}, {":authority", "a"}, {":path", "/"}} {
+			_ = e.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]})
+		}
+		if err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block, EndStream: true, EndHeaders: true}); err != nil {
+			t.Fatal(err)
+		}
+		if state := wiretest.Await(t, seen, "request"); state == nil || state.NegotiatedProtocol != "h2" {
+			t.Errorf("%s: TLS %+v", scheme, state)
+		}
+	}
+}
+
+// startTLS serves with s over TLS until the test ends.
+func startTLS(t *testing.T, s *Server) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.TLSConfig = &tls.Config{Certificates: testCertificate()}
+	startOn(t, s, func() error { return s.ServeTLS(l, "", "") })
+	return l.Addr().String()
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"log/slog"
+	"net/http"
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
@@ -18,7 +19,7 @@ var limitConnModule = module{
 		{name: "limit_conn_zone", repeatable: true, declare: declareConnZone},
 	},
 	variables: map[string]variable{"limit_conn_status": nonEmpty(func(x *exchange) string { return x.limits.conn })},
-	hooks:     hooks{preaccess: limitConnections, log: leaveConnections},
+	hooks:     hooks{preaccess: limitConnections},
 }
 
 var limitConnSlot = newSlot(limitConnSettings{status: 503, level: levelError})
@@ -150,8 +151,16 @@ type countedRequest struct {
 	key string
 }
 
+// awaitSent returns when what a counted request has written was sent: over HTTP/2 the client's windows may hold it back as long
+// as the client likes, and the request counts until then.
+func (x *exchange) awaitSent(w http.ResponseWriter) {
+	if len(x.limits.counted) > 0 && x.HTTP.ProtoMajor == 2 {
+		_ = http.NewResponseController(w).Flush()
+	}
+}
+
 // leaveConnections is called when the request has ended.
-func leaveConnections(x *exchange) {
+func (x *exchange) leaveConnections() {
 	for _, c := range x.limits.counted {
 		c.in.Leave(c.key)
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
@@ -16,7 +17,8 @@ import (
 type socket struct {
 	addr          listenAddr
 	ssl           bool
-	http2         bool
+	http2         bool // HTTP/2 is spoken
+	http2Always   bool // by listen, for all servers
 	proxyProtocol bool
 	hosts         map[netip.Addr]*virtual // the zero Addr for a unix socket
 
@@ -39,13 +41,14 @@ func createListeners(c *compiler) error {
 			at := socketOf(c, &sockets, rule)
 			at.ssl = at.ssl || rule.ssl
 			at.proxyProtocol = at.proxyProtocol || rule.proxyProtocol
-			at.http2 = at.http2 || rule.http2 || connectionSlot.of(s.level).http2
+			at.http2Always = at.http2Always || rule.http2
 			if err := at.attach(c, s, rule); err != nil {
 				return err
 			}
 		}
 	}
 	for _, k := range sockets {
+		k.settleHTTP2()
 		config, err := k.tlsConfig()
 		if err != nil {
 			return err
@@ -68,6 +71,20 @@ func createListeners(c *compiler) error {
 		})
 	}
 	return nil
+}
+
+// settleHTTP2 sets http2. Without TLS the default server decides, since no other is known when a connection begins.
+func (k *socket) settleHTTP2() {
+	if !k.ssl {
+		k.http2 = k.allowsHTTP2(k.host(k.addr.Addr()).standard)
+		return
+	}
+	k.http2 = slices.ContainsFunc(k.servers, k.allowsHTTP2)
+}
+
+// allowsHTTP2 reports whether requests to a server may be sent by HTTP/2.
+func (k *socket) allowsHTTP2(s *server) bool {
+	return k.http2Always || connectionSlot.of(s.level).http2
 }
 
 // socketOf finds or creates the socket of a rule.

@@ -179,6 +179,7 @@ func parseTarget(x *exchange) bool {
 	path, args := route.Split(x.RequestURI)
 	uri, err := route.Normalize(path, locationSlot.of(x.level).mergeSlashes)
 	if err != nil {
+		x.Malformed = true
 		return false
 	}
 	x.URI, x.Args = uri, args

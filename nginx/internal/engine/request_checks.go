@@ -141,6 +141,9 @@ func linesOf(names fieldnames.List, field string) (n int) {
 // (ngx_http_process_request_header).
 func (x *exchange) checkHeader(max int) {
 	r := x.HTTP
+	if k := x.socket; r.ProtoMajor == 2 && k.http2 && !k.allowsHTTP2(x.server) {
+		x.refuse(http.StatusMisdirectedRequest, "client attempted to request the server name for which the negotiated protocol is disabled")
+	}
 	x.checkSize(max)
 	if x.refused != 0 || x.refuseDuplicates() {
 		return

@@ -35,8 +35,10 @@ func (h *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	counts := h.engine.shared.counts
 	counts.startRequest(x.Conn.Net())
 	defer counts.finishRequest(x.Conn.Net())
+	defer x.leaveConnections()
 	x.observeStart()
 	h.next.ServeHTTP(w, x.HTTP)
+	x.awaitSent(w)
 }
 
 func init() {

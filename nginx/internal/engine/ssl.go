@@ -134,7 +134,7 @@ func (k *socket) tlsConfig() (*tls.Config, error) {
 	}
 	configs := map[*server]*tls.Config{}
 	for _, s := range k.servers {
-		config, err := s.tlsConfig(k.http2)
+		config, err := s.tlsConfig(k.allowsHTTP2(s))
 		if err != nil {
 			return nil, err
 		}
@@ -152,7 +152,10 @@ func (k *socket) tlsConfig() (*tls.Config, error) {
 		if sslSlot.of(s.level).reject {
 			return nil, errRejected
 		}
-		return configs[s], nil // nil is base itself
+		if config := configs[s]; config != nil {
+			return config, nil
+		}
+		return standard, nil
 	}
 	return base, nil
 }

@@ -23,6 +23,8 @@ type Request struct {
 	RequestURI string
 	// URI is the decoded and normalised path. An internal redirect changes it.
 	URI string
+	// Malformed reports whether the path that the client sent is, so that URI is "".
+	Malformed bool
 	// Args is the query, without the question mark, as it was sent.
 	Args string
 	// Internal reports whether URI comes from an internal redirect.

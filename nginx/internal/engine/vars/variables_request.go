@@ -38,7 +38,7 @@ var requestVariables = map[string]Getter{
 	"is_args":            known(isArgs),
 	"content_length":     contentLength,
 	"content_type":       nonEmpty(func(r *Request) string { return strings.Join(r.HTTP.Header["Content-Type"], ", ") }),
-	"document_uri":       nonEmpty(func(r *Request) string { return r.URI }),
+	"document_uri":       uri,
 	"is_request_port":    known(func(r *Request) string { return prefixed(":", requestPort(r)) }),
 	"msie":               known(msie),
 	"request_body":       nonEmpty(func(r *Request) string { return r.RequestBody }),
@@ -53,8 +53,11 @@ var requestVariables = map[string]Getter{
 	"request_method":     nonEmpty(func(r *Request) string { return r.HTTP.Method }),
 	"request_uri":        nonEmpty(func(r *Request) string { return r.RequestURI }),
 	"server_name":        known(func(r *Request) string { return r.ServerName }),
-	"uri":                nonEmpty(func(r *Request) string { return r.URI }),
+	"uri":                uri,
 }
+
+// uri returns no value for a request line without a path, and "" for a malformed one.
+func uri(r *Request) (string, bool) { return r.URI, r.URI != "" || r.Malformed }
 
 func isArgs(r *Request) string {
 	if r.Args == "" {
