@@ -12,6 +12,7 @@ import (
 	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/gate"
 	"github.com/culvert-go/culvert/nginx/internal/engine"
+	"github.com/culvert-go/culvert/nginx/internal/stream"
 	"github.com/culvert-go/culvert/server"
 )
 
@@ -26,6 +27,7 @@ type generation struct {
 	engine    *engine.Engine
 	listeners map[socketKey]engine.Listener
 	views     []*view
+	passable  map[stream.Address]*socket // where pass may hand a connection to; complete before anything is accepted
 	servers   []*server.Server
 	serving   sync.WaitGroup  // the servers' Accept loops
 	open      gate.Gate       // connections, but for those of tunnels
@@ -47,6 +49,8 @@ func newGeneration(e *engine.Engine) *generation {
 // serve serves the sockets, which are those of all listeners.
 func (g *generation) serve(sockets map[socketKey]*socket) {
 	g.engine.Start()
+	g.findPassable(sockets)
+	defer g.serveStreams(sockets)
 	for _, l := range g.engine.Listeners() {
 		s, v := g.newServer(l), sockets[keyOf(l)].view()
 		g.servers, g.views = append(g.servers, s), append(g.views, v)

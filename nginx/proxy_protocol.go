@@ -47,6 +47,12 @@ func (c proxyConn) ProxyAddrs() (client, server net.Addr) {
 	return addrOf(h.Client), addrOf(h.Server)
 }
 
+// ProxyTLVs returns what follows the addresses in the header.
+func (c proxyConn) ProxyTLVs() string {
+	h, _ := c.Header()
+	return h.TLVs
+}
+
 // addrOf returns nil for an address that is not valid.
 func addrOf(a netip.AddrPort) net.Addr {
 	if !a.IsValid() {

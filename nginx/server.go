@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/culvert-go/culvert/nginx/internal/engine"
+	"github.com/culvert-go/culvert/nginx/internal/syserror"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
@@ -118,18 +120,19 @@ func (s *Server) Start() error {
 // are returned, to be closed.
 func (s *Server) bind(e *engine.Engine) (map[socketKey]*socket, error) {
 	all, fresh := map[socketKey]*socket{}, map[socketKey]*socket{}
-	for _, l := range e.Listeners() {
-		key := keyOf(l)
+	for _, key := range keysOf(e) {
+		if all[key] != nil { // http and stream want the same
+			return fresh, syserror.Bind(key.String(), syscall.EADDRINUSE)
+		}
 		if old, ok := s.sockets[key]; ok {
 			all[key] = old
 			continue
 		}
-		listener, err := listen(l)
+		bound, err := listen(key)
 		if err != nil {
 			return fresh, err
 		}
-		fresh[key] = &socket{Listener: listener}
-		all[key] = fresh[key]
+		fresh[key], all[key] = bound, bound
 	}
 	return all, nil
 }
@@ -187,8 +190,8 @@ func (s *Server) replace(sockets map[socketKey]*socket) {
 		if sockets[key] != nil {
 			continue
 		}
-		if addr := socket.Addr(); addr.Network() == "unix" { // whose file is removed with it
-			s.Logger().Warn("deleting socket " + addr.String())
+		if key.network == "unix" { // whose file is removed with it
+			s.Logger().Warn("deleting socket " + socket.Addr().String())
 		}
 		socket.Close()
 	}

@@ -3,10 +3,12 @@ package nginx
 import (
 	"errors"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/culvert-go/culvert/nginx/internal/engine"
+	"github.com/culvert-go/culvert/nginx/internal/stream"
 )
 
 // acceptPause is the wait after an Accept that failed.
@@ -17,13 +19,30 @@ type socketKey struct{ network, address string }
 
 func keyOf(l engine.Listener) socketKey { return socketKey{l.Network, l.Address} }
 
+func keyOfStream(l engine.StreamListener) socketKey { return socketKey{l.Network, l.Address} }
+
+// keysOf returns the keys of all sockets of a configuration. One that http and stream have is there twice.
+func keysOf(e *engine.Engine) (keys []socketKey) {
+	for _, l := range e.Listeners() {
+		keys = append(keys, keyOf(l))
+	}
+	for _, l := range e.Streams() {
+		keys = append(keys, keyOfStream(l))
+	}
+	return keys
+}
+
+// isUDP reports whether a socket receives datagrams.
+func (k socketKey) isUDP() bool { return strings.HasPrefix(k.network, "udp") }
+
 // socket is a bound listener that outlives configurations: the generation that serves it at
 // the moment receives its connections, and handing it over loses none.
 type socket struct {
-	net.Listener
-	mu      sync.Mutex
-	current *view
-	closed  bool
+	net.Listener                 // nil for datagrams
+	packets      *stream.Packets // nil for connections
+	mu           sync.Mutex
+	current      *view
+	closed       bool
 }
 
 // view is one generation's listener of a socket. Closing it leaves the socket
@@ -87,6 +106,9 @@ func (s *socket) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
+	if s.packets != nil {
+		return s.packets.Close()
+	}
 	return s.Listener.Close()
 }
 

@@ -156,6 +156,18 @@ func (l Lease) Done(o Outcome) {
 	}
 }
 
+// Succeeded counts a success for the target's health and keeps the target: for what may last long, such as a connection of TCP, so
+// that a target that failures have taken out is back at once, not when the connection ends. Done then counts the rest of it as
+// another outcome. It does nothing if Done has been called, or for the zero Lease.
+func (l Lease) Succeeded() {
+	if l.grant == nil || l.grant.n.Load() != l.n {
+		return
+	}
+	m := l.m.current.Load()
+	m.countSuccess(&l.g.o)
+	m.succeeded(l.g)
+}
+
 // isFailure reports whether o counts as a failure of its target.
 func (g *Group) isFailure(o Outcome) bool {
 	if o.Err != nil {

@@ -20,6 +20,9 @@ type Header struct {
 	// Client and Server are the ends of the connection that the proxy has accepted. They are not valid if the client is not known,
 	// or no client of TCP.
 	Client, Server netip.AddrPort
+	// TLVs are the bytes that follow the addresses of a header of version 2: types, lengths and values (section 2.2), not checked.
+	// They are read only: Append2 does not write them.
+	TLVs string
 }
 
 // signature begins a header of version 2.
@@ -121,6 +124,9 @@ func parse1(b []byte) (h Header, n int, err error) {
 		if len(b) >= most1 {
 			return h, 0, fmt.Errorf("a header of the PROXY protocol of more than %d bytes", most1)
 		}
+		if protocol := b[min(len(prefix1), len(b)):]; len(protocol) > 0 && !begins(protocol, "UNKNOWN") && !begins(protocol, "TCP4 ") && !begins(protocol, "TCP6 ") {
+			return h, 0, errNoHeader // a peer that does not go on need not be waited for
+		}
 		return h, 0, nil
 	}
 	n = end + 2
@@ -168,16 +174,18 @@ func parse2(b []byte) (h Header, n int, err error) {
 	case len(b) < n:
 		return h, 0, nil
 	}
-	ends := b[fixed2:n] // and what may follow them, which is ignored
+	ends := b[fixed2:n] // and what may follow them
 	switch {
 	case command == local2:
 		h.Local = true
 	case family == tcp4 && len(ends) >= ends4:
 		h.Client = end(ends[0:4], ends[8:])
 		h.Server = end(ends[4:8], ends[10:])
+		h.TLVs = string(ends[ends4:])
 	case family == tcp6 && len(ends) >= ends6:
 		h.Client = end(ends[0:16], ends[32:])
 		h.Server = end(ends[16:32], ends[34:])
+		h.TLVs = string(ends[ends6:])
 	case family == tcp4 || family == tcp6:
 		return h, 0, errors.New("a header of the PROXY protocol that is too short for its addresses")
 	}

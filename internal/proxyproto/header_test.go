@@ -52,6 +52,12 @@ func TestAppend(t *testing.T) {
 	}
 }
 
+func withTLVs(tlvs string) proxyproto.Header {
+	h := header("192.0.2.1:7", "192.0.2.2:8")
+	h.TLVs = tlvs
+	return h
+}
+
 func TestParse(t *testing.T) {
 	for _, test := range []struct {
 		in   string
@@ -60,7 +66,7 @@ func TestParse(t *testing.T) {
 		{"PROXY UNKNOWN ffff:: ffff:: 65535 65535\r\n", proxyproto.Header{}},
 		{"PROXY TCP6 ::1 ::ffff:192.0.2.1 0 65535\r\n", header("[::1]:0", "[::ffff:192.0.2.1]:65535")},
 		// With two TLVs behind the addresses.
-		{signature + "\x21\x11\x00\x13\xc0\x00\x02\x01\xc0\x00\x02\x02\x00\x07\x00\x08\x04\x00\x00\x05\x00\x01x", header("192.0.2.1:7", "192.0.2.2:8")},
+		{signature + "\x21\x11\x00\x13\xc0\x00\x02\x01\xc0\x00\x02\x02\x00\x07\x00\x08\x04\x00\x00\x05\x00\x01x", withTLVs("\x04\x00\x00\x05\x00\x01x")},
 		{signature + "\x20\x11\x00\x0c\xc0\x00\x02\x01\xc0\x00\x02\x02\x00\x07\x00\x08", proxyproto.Header{Local: true}},
 		{signature + "\x21\x12\x00\x0c\xc0\x00\x02\x01\xc0\x00\x02\x02\x00\x07\x00\x08", proxyproto.Header{}}, // UDP
 		{signature + "\x21\x31\x00\xd8" + strings.Repeat("/", 216), proxyproto.Header{}},                      // a unix socket
@@ -81,7 +87,7 @@ func TestParseInvalid(t *testing.T) {
 	for _, in := range []string{
 		"GET / HTTP/1.1\r\n", "PROXX", "PROXY TCP4\r\n", "PROXY tcp4 192.0.2.1 192.0.2.2 1 2\r\n", "PROXY TCP4 192.0.2.1 192.0.2.2 1 2 \r\n",
 		"PROXY TCP4 ::1 ::1 1 2\r\n", "PROXY TCP6 192.0.2.1 192.0.2.2 1 2\r\n", "PROXY TCP4 192.0.2.1 192.0.2.2 +1 2\r\n",
-		"PROXY TCP4 192.0.2.1 192.0.2.2 1 65536\r\n", "PROXY TCP6 fe80::1%1 ::1 1 2\r\n", "PROXY  TCP4 192.0.2.1 192.0.2.2 1 2\r\n",
+		"PROXY TCP4 192.0.2.1 192.0.2.2 1 65536\r\n", "PROXY INVALID", "PROXY TCP4\t", "PROXY TCP6 fe80::1%1 ::1 1 2\r\n", "PROXY  TCP4 192.0.2.1 192.0.2.2 1 2\r\n",
 		"PROXY UNKNOWN " + strings.Repeat("x", 100),
 		signature + "\x11\x11\x00\x0c", signature + "\x22\x11\x00\x0c", signature + "\x21\x11\x00\x0b12345678901", signature + "\x21\x11\x0f\xf1",
 	} {
@@ -105,7 +111,7 @@ func FuzzHeader(f *testing.F) {
 		if n == 0 {
 			return
 		}
-		h.Client, h.Server = plain(h.Client), plain(h.Server)
+		h.Client, h.Server, h.TLVs = plain(h.Client), plain(h.Server), ""
 		for name, written := range map[string][]byte{"1": h.Append1(nil), "2": h.Append2(nil)} {
 			got, n, err := proxyproto.Parse(append(bytes.Clone(written), b...))
 			got.Client, got.Server = plain(got.Client), plain(got.Server)

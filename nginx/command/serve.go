@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/culvert-go/culvert/nginx"
 	"github.com/culvert-go/culvert/nginx/internal/syserror"
@@ -23,6 +24,7 @@ func Serve(o nginx.Options, ready func()) int {
 		return 1
 	}
 	defer removePIDFile(s.PIDFile())
+	s.Logger().Log(context.Background(), nginx.LevelNotice, strings.TrimPrefix(version(), "nginx version: "))
 	if ready != nil {
 		ready()
 	}

@@ -8,7 +8,7 @@ func (p *parser) checkDuplicates(list []*Directive, blocks []string) error {
 	}
 	seen := map[string]bool{}
 	for _, d := range list {
-		if seen[d.Name] && !p.specs.repeatable(d.Name) {
+		if seen[d.Name] && !p.specs.repeatable(d.Name, blocks) {
 			if err := p.fail(d.Errorf("\"%s\" directive is duplicate", d.Name)); err != nil {
 				return err
 			}

@@ -23,6 +23,9 @@ type Row struct {
 	Reason string
 }
 
+// inStreamOnly is the Reason of a directive that is implemented inside stream alone.
+const inStreamOnly = "inside stream"
+
 // Rows returns all known directives of nginx's open-source modules, by name. Those of a
 // refused module except its pass directive are in one row, "tunnel_…", and so are those that are treated as the proxy module's.
 func (s Specs) Rows() []Row {
@@ -56,8 +59,11 @@ func (s Specs) Rows() []Row {
 	for _, prefix := range likeProxy {
 		add(prefix+"…", Passed, "as the `proxy_` directive of the same name")
 	}
-	for name := range s {
-		add(name, Implemented, "")
+	for name, spec := range s {
+		if _, known := rows[name]; spec.StreamOnly && known {
+			continue
+		}
+		add(name, Implemented, map[bool]string{true: inStreamOnly}[spec.StreamOnly])
 	}
 	add("include", Implemented, "")
 	return slices.SortedFunc(maps.Values(rows), func(a, b Row) int { return strings.Compare(a.Name, b.Name) })
@@ -78,6 +84,7 @@ func (s Specs) Table() string {
 		fmt.Fprintf(&b, "\n### %s\n\n", section.about)
 		b.WriteString(s.tableOf(section.class))
 		if section.class == Implemented {
+			b.WriteString(s.streamTable())
 			b.WriteString(s.ownTable())
 		}
 	}
@@ -101,6 +108,19 @@ func (s Specs) tableOf(class Class) string {
 	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
 		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(byReason[reason], " "), reason)
 	}
+	return b.String()
+}
+
+// streamTable returns a table of the directives that are implemented inside stream.
+func (s Specs) streamTable() string {
+	var b strings.Builder
+	b.WriteString("\n### Implemented inside `stream`\n\n| directives |\n|---|\n|")
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		if s[name].Stream != nil {
+			b.WriteString(" `" + name + "`")
+		}
+	}
+	b.WriteString(" |\n")
 	return b.String()
 }
 

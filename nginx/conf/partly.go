@@ -2,10 +2,10 @@ package conf
 
 import "os"
 
-// notFollowed returns what of an implemented directive is not followed; "" if all is.
-func (s Specs) notFollowed(d *Directive) string {
-	if f := s[d.Name].NotFollowed; f != nil {
-		return f(d)
+// notFollowed returns what of an implemented directive inside blocks is not followed; "" if all is.
+func (s Specs) notFollowed(d *Directive, blocks []string) string {
+	if spec, _ := s.of(d.Name, blocks); spec.NotFollowed != nil {
+		return spec.NotFollowed(d)
 	}
 	return ""
 }

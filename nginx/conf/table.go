@@ -17,11 +17,29 @@ type Spec struct {
 	// NotFollowed, if not nil, returns the reason why something of the directive is accepted but
 	// not followed; "" if there is nothing.
 	NotFollowed func(*Directive) string
+	// Stream, if not nil, is the directive's Spec inside stream. If it is nil, the directive is not implemented there.
+	Stream *Spec
+	// StreamOnly reports whether the directive is implemented inside stream alone.
+	StreamOnly bool
 }
 
-// classOf returns the class of d, and the reason if it is not implemented.
-func (s Specs) classOf(d *Directive) (Class, string) {
-	if _, ok := s[d.Name]; ok {
+// of returns the Spec of a directive inside blocks, and whether it is implemented there.
+func (s Specs) of(name string, blocks []string) (Spec, bool) {
+	spec, ok := s[name]
+	switch {
+	case !inStream(blocks):
+		return spec, ok && !spec.StreamOnly
+	case !ok || spec.Stream == nil:
+		return Spec{}, false
+	}
+	return *spec.Stream, true
+}
+
+func inStream(blocks []string) bool { return len(blocks) > 0 && blocks[0] == "stream" }
+
+// classOf returns the class of d inside blocks, and the reason if it is not implemented.
+func (s Specs) classOf(d *Directive, blocks []string) (Class, string) {
+	if _, ok := s.of(d.Name, blocks); ok {
 		return Implemented, ""
 	}
 	if d.Name == "user" {
@@ -30,7 +48,7 @@ func (s Specs) classOf(d *Directive) (Class, string) {
 	if name, ok := asProxy(d.Name); ok {
 		as := *d
 		as.Name = name
-		return s.classOf(&as)
+		return s.classOf(&as, blocks)
 	}
 	if class, reason, ok := classOfName(d.Name); ok {
 		return class, reason
@@ -65,9 +83,9 @@ func classOfName(name string) (Class, string, bool) {
 	return familyClass(name)
 }
 
-// repeatable reports whether a block may contain the directive more than once.
-func (s Specs) repeatable(name string) bool {
-	if spec, ok := s[name]; ok {
+// repeatable reports whether the last of blocks may contain the directive more than once.
+func (s Specs) repeatable(name string, blocks []string) bool {
+	if spec, ok := s.of(name, blocks); ok {
 		return spec.Repeatable
 	}
 	switch name {
@@ -76,7 +94,7 @@ func (s Specs) repeatable(name string) bool {
 		return true
 	}
 	if like, ok := asProxy(name); ok {
-		return s.repeatable(like)
+		return s.repeatable(like, blocks)
 	}
 	_, _, family := familyClass(name)
 	return family

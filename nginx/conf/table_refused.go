@@ -2,10 +2,7 @@ package conf
 
 import "strings"
 
-const (
-	ofMail   = "mail is not proxied"
-	ofStream = "streams of TCP and UDP are not proxied"
-)
+const ofMail = "mail is not proxied"
 
 // refused lists the directives that a configuration can't do without, each with the reason why
 // culvert has no counterpart.
@@ -38,7 +35,6 @@ var refused = map[string]string{
 	"proxy_ssl_password_file":   "",
 	"random_index":              "",
 	"ssl_password_file":         "",
-	"stream":                    ofStream,
 	"xml_entities":              "XML is not transformed",
 	"xslt_last_modified":        "XML is not transformed",
 	"xslt_param":                "XML is not transformed",
@@ -50,10 +46,8 @@ var refused = map[string]string{
 // inside lists the directives that stand in blocks which are refused as a whole.
 var inside = map[string][]string{
 	ofMail: {"auth_http", "auth_http_header", "auth_http_pass_client_cert", "auth_http_timeout", "imap_auth", "imap_capabilities", "imap_client_buffer",
-		"max_errors", "pop3_auth", "pop3_capabilities", "protocol", "proxy_buffer", "proxy_pass_error_message", "proxy_smtp_auth", "proxy_timeout", "smtp_auth",
+		"max_errors", "pop3_auth", "pop3_capabilities", "protocol", "proxy_buffer", "proxy_pass_error_message", "proxy_smtp_auth", "smtp_auth",
 		"smtp_capabilities", "smtp_client_buffer", "smtp_greeting_delay", "starttls", "timeout", "xclient"},
-	ofStream: {"pass", "preread_buffer_size", "preread_timeout", "proxy_download_rate", "proxy_half_close", "proxy_protocol", "proxy_protocol_timeout",
-		"proxy_requests", "proxy_responses", "proxy_ssl", "proxy_ssl_alpn", "proxy_upload_rate", "ssl_alpn", "ssl_handshake_timeout", "ssl_preread"},
 }
 
 // families are the modules whose other directives have an effect only with one of them. That one

@@ -78,11 +78,11 @@ func (w *walk) classify(d *Directive, blocks []string) bool {
 	if isData(blocks) {
 		return true
 	}
-	class, reason := w.specs.classOf(d)
+	class, reason := w.specs.classOf(d, blocks)
 	w.tree.Notes = append(w.tree.Notes, Note{
 		Directive: d.Name, Class: class, Reason: reason, File: d.File, Line: d.Line,
 	})
-	if reason := w.specs.notFollowed(d); reason != "" {
+	if reason := w.specs.notFollowed(d, blocks); reason != "" {
 		w.tree.Notes = append(w.tree.Notes, Note{Directive: d.Name + " " + strings.Join(d.Args, " "), Class: Passed, Reason: reason, File: d.File, Line: d.Line})
 	}
 	if class == Refused {

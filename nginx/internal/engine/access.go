@@ -77,17 +77,26 @@ const (
 
 // byAddress applies allow and deny.
 func byAddress(x *exchange, _ http.ResponseWriter) (verdict, int) {
-	rules := accessSlot.of(x.level).rules
-	at, err := netip.ParseAddrPort(x.HTTP.RemoteAddr)
-	addr := at.Addr().Unmap().WithZone("")
-	for _, rule := range rules {
-		if rule.all || rule.unix && overUnix(x) || err == nil && rule.network.Contains(addr) {
-			if rule.allow {
-				return granted, 0
-			}
-			x.logError("access forbidden by rule")
-			return refused, http.StatusForbidden
-		}
+	at, _ := netip.ParseAddrPort(x.HTTP.RemoteAddr)
+	v := accessSlot.of(x.level).check(at.Addr(), overUnix(x))
+	if v == refused {
+		x.logError("access forbidden by rule")
+		return v, http.StatusForbidden
 	}
-	return declined, 0
+	return v, 0
+}
+
+// check applies the rules to a client's address, which is not valid over a unix socket.
+func (s *accessSettings) check(addr netip.Addr, unix bool) verdict {
+	addr = addr.Unmap().WithZone("")
+	for _, rule := range s.rules {
+		if !rule.all && !(rule.unix && unix) && !(addr.IsValid() && rule.network.Contains(addr)) {
+			continue
+		}
+		if rule.allow {
+			return granted
+		}
+		return refused
+	}
+	return declined
 }

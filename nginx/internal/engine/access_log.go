@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -34,8 +35,17 @@ type accessLogger struct {
 
 // accessOutput receives the lines of an access log.
 type accessOutput interface {
-	log(x *exchange, line *logFormat)
+	log(x logged, line *logFormat)
 }
+
+// logged is a request, or a session of stream, that an access log has a line about.
+type logged interface {
+	variables() *vars.Request
+	// logAt writes an error about it to its own error log.
+	logAt(level slog.Level, text, upstream string)
+}
+
+func (x *exchange) variables() *vars.Request { return &x.Request }
 
 // accessLog compiles "access_log path|syslog:... [format [parameters]]" and "access_log off".
 // Lines are written at once: buffer, flush and gzip are accepted and have no effect.
@@ -106,7 +116,10 @@ func newAccessLogger(c *compiler, formats map[string]logFormat, d *conf.Directiv
 
 // findFormat returns the format that the second argument names, "combined" if there is none.
 func findFormat(c *compiler, formats map[string]logFormat, d *conf.Directive) (logFormat, error) {
-	if len(d.Args) == 1 || d.Args[1] == combinedName {
+	if c.stream && len(d.Args) == 1 {
+		return logFormat{}, d.Errorf("log format is not specified")
+	}
+	if !c.stream && (len(d.Args) == 1 || d.Args[1] == combinedName) {
 		return c.scope.CompileLine(combined, vars.EscapeDefault)
 	}
 	name := d.Args[1]
@@ -158,12 +171,16 @@ func logParameters(c *compiler, d *conf.Directive) (condition *vars.Value, buffe
 func logRequest(x *exchange) {
 	loggers := logSlot.of(x.level).loggers
 	for i := range loggers {
-		a := &loggers[i]
-		if a.condition != nil {
-			if v := a.condition.String(&x.Request); v == "" || v == "0" {
-				continue
-			}
-		}
-		a.out.log(x, &a.line)
+		loggers[i].write(x)
 	}
+}
+
+// write writes a line about x, if the condition permits.
+func (a *accessLogger) write(x logged) {
+	if a.condition != nil {
+		if v := a.condition.String(x.variables()); v == "" || v == "0" {
+			return
+		}
+	}
+	a.out.log(x, &a.line)
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/stream"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
@@ -87,6 +88,16 @@ type Listener struct {
 	Handler http.Handler
 }
 
+// StreamListener is one socket of stream.
+type StreamListener struct {
+	// Network is "tcp4", "tcp6" or "unix", as that of a Listener, or "udp4" or "udp6".
+	Network string
+	// Address is that of a Listener.
+	Address string
+	// Port serves what is accepted.
+	Port *stream.Port
+}
+
 // Settings are the directives of the main context that concern the process.
 type Settings struct {
 	// PIDFile is the absolute path of the pid file; "" for none.
@@ -111,6 +122,9 @@ type Error = conf.Error
 // Listeners returns the sockets of the configuration, in the order in which
 // they are first named.
 func (e *Engine) Listeners() []Listener { return e.listeners }
+
+// Streams returns the sockets of stream, in the order in which they are first named.
+func (e *Engine) Streams() []StreamListener { return e.streams }
 
 // Settings returns the settings of the main context that concern the process.
 func (e *Engine) Settings() Settings { return e.settings }

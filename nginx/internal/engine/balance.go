@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/stream"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -48,6 +49,9 @@ func (g *group) hash(c *compiler, d *conf.Directive) error {
 	keyOf := func(r *http.Request) string {
 		if x := exchangeOf(r.Context()); x != nil {
 			return key.String(&x.Request)
+		}
+		if s := stream.FromContext(r.Context()); s != nil {
+			return key.String(&s.Request)
 		}
 		return ""
 	}

@@ -16,6 +16,7 @@ type compiler struct {
 	scope   *vars.Scope
 	groups  map[string]*group
 	servers []*server
+	stream  bool // it compiles stream, not http
 
 	modules    []*module
 	directives map[string]directive // those that stand on a level

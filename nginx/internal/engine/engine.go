@@ -27,6 +27,7 @@ type Engine struct {
 	prefix    string
 	tree      *conf.Tree
 	listeners []Listener
+	streams   []StreamListener
 	settings  Settings
 	logger    *slog.Logger
 	files     logFiles
@@ -37,7 +38,8 @@ type Engine struct {
 	mu         sync.Mutex // guards what proxy_pass with variables creates at run time
 	transports map[transportKey]*upstream.Transport
 	backends   map[backendKey]*backend.Transport
-	groups     map[string]*group // of the configuration
+	groups     map[string]*group // of http
+	ofStream   map[string]*group // of stream
 	names      resolvedNames
 	mirrors    []*filters.Mirror
 	errorPages func(http.Handler) http.Handler
@@ -75,6 +77,7 @@ func Load(o LoadOptions) (*Engine, error) {
 		files:    logFiles{stderr: stderr},
 		tunnels:  o.Tunnels,
 		groups:   map[string]*group{},
+		ofStream: map[string]*group{},
 
 		transports: map[transportKey]*upstream.Transport{},
 		backends:   map[backendKey]*backend.Transport{},
@@ -143,8 +146,10 @@ func (e *Engine) Close() error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, g := range e.groups {
-		g.close()
+	for _, groups := range []map[string]*group{e.groups, e.ofStream} {
+		for _, g := range groups {
+			g.close()
+		}
 	}
 	for _, t := range e.transports {
 		t.CloseIdleConnections()

@@ -42,6 +42,8 @@ func fillGeo(c *compiler, g *vars.Geo, d *conf.Directive) (err error) {
 
 func geoRow(c *compiler, g *vars.Geo, row *conf.Directive, ranges bool) error {
 	switch {
+	case c.stream && (row.Name == "proxy" || row.Name == "proxy_recursive"): // which are about a field of requests
+		return row.Errorf("invalid network \"%s\"", row.Name)
 	case row.Name == "proxy_recursive" && len(row.Args) == 0:
 		g.Recursive = true
 		return nil

@@ -48,12 +48,22 @@ func declareConnZone(c *compiler, _ *level, d *conf.Directive) error {
 	if err != nil {
 		return err
 	}
-	if err := z.checkUnique(d, c.engine.shared.connZones[z.name], c.engine.shared.requestZones[z.name] != nil); err != nil {
+	if err := z.checkUnique(d, c.connZones()[z.name], c.otherUse(z.name)); err != nil {
 		return err
 	}
-	c.engine.shared.connZones[z.name] = z
-	c.deferred = append(c.deferred, func() error { return z.takeOver("limit_conn_zone", c.before.connZones[z.name]) })
+	c.connZones()[z.name] = z
+	c.deferred = append(c.deferred, func() error { return z.takeOver("limit_conn_zone", c.before.connZonesOf(c.stream)[z.name]) })
 	return nil
+}
+
+// connZones returns the zones of http, or of stream.
+func (c *compiler) connZones() map[string]*zone[*limit.Running] {
+	return c.engine.shared.connZonesOf(c.stream)
+}
+
+// otherUse reports whether another module has a zone of the name.
+func (c *compiler) otherUse(name string) bool {
+	return c.engine.shared.requestZones[name] != nil || c.engine.shared.connZonesOf(!c.stream)[name] != nil
 }
 
 // limitConn compiles "limit_conn zone number".
@@ -62,9 +72,9 @@ func limitConn(c *compiler, l *level, d *conf.Directive) error {
 	if l.first("limit_conn") {
 		s.limits = nil
 	}
-	z := c.engine.shared.connZones[d.Args[0]]
+	z := c.connZones()[d.Args[0]]
 	if z == nil {
-		return errNoZone(d, d.Args[0], c.engine.shared.requestZones[d.Args[0]] != nil)
+		return errNoZone(d, d.Args[0], c.otherUse(d.Args[0]))
 	}
 	n, ok := conf.Number(d.Args[1])
 	if !ok || n == 0 {

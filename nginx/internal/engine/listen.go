@@ -44,6 +44,7 @@ type listenRule struct {
 	http2         bool
 	proxyProtocol bool
 	quic          bool
+	udp           bool // of stream
 	dual          bool // ipv6only=off: IPv4 too
 	tuned         bool // it has socket options, which only one listen may have
 	at            *conf.Directive

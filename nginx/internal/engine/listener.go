@@ -19,6 +19,7 @@ type socket struct {
 	ssl           bool
 	http2         bool // HTTP/2 is spoken
 	http2Always   bool // by listen, for all servers
+	udp           bool // of stream
 	proxyProtocol bool
 	hosts         map[netip.Addr]*virtual // the zero Addr for a unix socket
 
@@ -92,18 +93,18 @@ func socketOf(c *compiler, sockets *[]*socket, rule listenRule) *socket {
 	bind := rule.addr
 	for _, s := range c.servers {
 		for _, other := range s.listens {
-			if other.addr.Port() == bind.Port() && other.addr.Addr().IsUnspecified() &&
+			if other.udp == rule.udp && other.addr.Port() == bind.Port() && other.addr.Addr().IsUnspecified() &&
 				other.addr.Addr().Is4() == bind.Addr().Is4() {
 				bind = other.addr
 			}
 		}
 	}
 	for _, k := range *sockets {
-		if k.addr == bind {
+		if k.addr == bind && k.udp == rule.udp {
 			return k
 		}
 	}
-	k := &socket{addr: bind, hosts: map[netip.Addr]*virtual{}}
+	k := &socket{addr: bind, udp: rule.udp, hosts: map[netip.Addr]*virtual{}}
 	*sockets = append(*sockets, k)
 	return k
 }

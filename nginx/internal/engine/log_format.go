@@ -18,7 +18,7 @@ type logFormat = vars.Line
 func declareFormat(c *compiler, http *level, d *conf.Directive) error {
 	s := logSlot.edit(http)
 	name, parts := d.Args[0], d.Args[1:]
-	if _, ok := s.formats[name]; ok || name == combinedName {
+	if _, ok := s.formats[name]; ok || name == combinedName && !c.stream {
 		return d.Errorf("duplicate \"log_format\" name \"%s\"", name)
 	}
 	escape := vars.EscapeDefault

@@ -105,8 +105,8 @@ func (f *logFile) replace(next io.Writer) {
 }
 
 // log writes a line of an access log.
-func (f *logFile) log(x *exchange, line *logFormat) {
-	f.writeLine(func(b []byte) []byte { return line.Append(b, &x.Request) })
+func (f *logFile) log(x logged, line *logFormat) {
+	f.writeLine(func(b []byte) []byte { return line.Append(b, x.variables()) })
 }
 
 // writeLine writes a line with one call, so that lines of several processes are not mixed. A

@@ -30,11 +30,11 @@ func newVariableLog(c *compiler, d *conf.Directive) (*variableLog, error) {
 
 // log writes a line of an access log, unless the folder that is served is missing: otherwise
 // requests for unknown hosts would create files.
-func (v *variableLog) log(x *exchange, line *logFormat) {
-	if !rootExists(x) {
+func (v *variableLog) log(x logged, line *logFormat) {
+	if request, ok := x.(*exchange); ok && !rootExists(request) {
 		return
 	}
-	name := v.name.String(&x.Request)
+	name := v.name.String(x.variables())
 	if !v.holds(name) {
 		x.logAt(levelCrit, "access log \""+name+"\" is outside of \""+v.folder+"\" while logging request", "")
 		return

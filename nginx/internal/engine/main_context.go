@@ -9,6 +9,7 @@ var mainModule = module{
 	directives: []directive{
 		{name: "events"},
 		{name: "http", compile: httpBlock},
+		{name: "stream", compile: streamBlock},
 		{name: "pid", compile: pid},
 		{name: "worker_shutdown_timeout", compile: workerShutdownTimeout},
 	},
@@ -24,14 +25,14 @@ func workerShutdownTimeout(c *compiler, _ *level, d *conf.Directive) (err error)
 	return err
 }
 
-// mainContext compiles the main context; http goes last, since it inherits the
+// mainContext compiles the main context; http and stream go last, since they inherit the
 // error log.
 func (c *compiler) mainContext(list []*conf.Directive, errorLogName string) error {
 	var events bool
 	var late, early []*conf.Directive
 	for _, d := range list {
 		events = events || d.Name == "events"
-		if d.Name == "http" {
+		if d.Name == "http" || d.Name == "stream" {
 			late = append(late, d)
 		} else {
 			early = append(early, d)

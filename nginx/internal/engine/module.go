@@ -126,5 +126,13 @@ func Directives() conf.Specs {
 			all[d.name] = conf.Spec{Repeatable: d.repeatable, NotFollowed: d.notFollowed}
 		}
 	}
+	for _, m := range streamModules() {
+		for _, d := range m.directives {
+			spec, also := all[d.name]
+			spec.StreamOnly = spec.StreamOnly || !also
+			spec.Stream = &conf.Spec{Repeatable: d.repeatable, NotFollowed: d.notFollowed}
+			all[d.name] = spec
+		}
+	}
 	return all
 }

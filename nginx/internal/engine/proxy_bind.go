@@ -9,11 +9,8 @@ import (
 
 // bind compiles "proxy_bind address|off". The kernel chooses the port.
 func (f *family) bind(c *compiler, l *level, d *conf.Directive) (err error) {
-	if len(d.Args) == 2 && d.Args[1] != "transparent" {
-		return d.Errorf("invalid parameter \"%s\"", d.Args[1])
-	}
-	if len(d.Args) == 2 {
-		return d.Errorf("parameter \"%s\" of \"%s\" is not supported by culvert yet", d.Args[1], d.Name)
+	if err := checkBind(d); err != nil {
+		return err
 	}
 	if d.Args[0] == "off" {
 		d = &conf.Directive{Args: []string{""}, File: d.File, Line: d.Line}
@@ -32,4 +29,15 @@ func (f *family) bind(c *compiler, l *level, d *conf.Directive) (err error) {
 func bindAddress(text string) (net.Addr, bool) {
 	at, ok := vars.ParseAddr(text)
 	return net.TCPAddrFromAddrPort(at), ok
+}
+
+// checkBind refuses parameters.
+func checkBind(d *conf.Directive) error {
+	switch {
+	case len(d.Args) == 1:
+		return nil
+	case d.Args[1] != "transparent":
+		return d.Errorf("invalid parameter \"%s\"", d.Args[1])
+	}
+	return d.Errorf("parameter \"%s\" of \"%s\" is not supported by culvert yet", d.Args[1], d.Name)
 }

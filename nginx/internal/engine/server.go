@@ -6,6 +6,7 @@ import (
 
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
+	"github.com/culvert-go/culvert/nginx/internal/stream"
 )
 
 // serverModule holds the servers and their names.
@@ -24,6 +25,7 @@ type server struct {
 	listens []listenRule
 	named   map[string]*level // locations that start with "@"
 	silent  bool              // it has listens that are not served
+	stream  *stream.Server    // nil for one of http
 }
 
 // compileServers compiles the servers of http.

@@ -10,8 +10,9 @@ import (
 type shared struct {
 	requestZones map[string]*requestZone
 	connZones    map[string]*zone[*limit.Running]
-	sessions     map[string]*sessions    // of sticky, by zone
-	found        map[string]*foundServer // of servers with "resolve", by upstream, host and service
+	streamZones  map[string]*zone[*limit.Running] // those of stream
+	sessions     map[string]*sessions             // of sticky, by zone
+	found        map[string]*foundServer          // of servers with "resolve", by upstream, host and service
 	counts       *counts
 	conns        *vars.Conns
 }
@@ -21,11 +22,20 @@ type shared struct {
 func sharedFrom(before shared) shared {
 	s := shared{
 		requestZones: map[string]*requestZone{}, connZones: map[string]*zone[*limit.Running]{}, sessions: map[string]*sessions{},
-		found:  map[string]*foundServer{},
-		counts: before.counts, conns: before.conns,
+		found:       map[string]*foundServer{},
+		streamZones: map[string]*zone[*limit.Running]{},
+		counts:      before.counts, conns: before.conns,
 	}
 	if s.counts == nil {
 		s.counts, s.conns = newCounts(), new(vars.Conns)
 	}
 	return s
+}
+
+// connZonesOf returns the zones of limit_conn of stream, or of http.
+func (s *shared) connZonesOf(stream bool) map[string]*zone[*limit.Running] {
+	if stream {
+		return s.streamZones
+	}
+	return s.connZones
 }

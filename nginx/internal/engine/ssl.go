@@ -2,7 +2,6 @@ package engine
 
 import (
 	"crypto/tls"
-	"errors"
 	"os"
 
 	"github.com/culvert-go/culvert/nginx/conf"
@@ -107,8 +106,8 @@ func (s *server) tlsConfig(http2 bool) (*tls.Config, error) {
 	return config, s.requestCertificates(config)
 }
 
-// errRejected ends a handshake.
-var errRejected = errors.New("handshake rejected")
+// rejecting ends a handshake: crypto/tls sends the alert unrecognized_name, as nginx does, if there is no certificate.
+var rejecting = &tls.Config{}
 
 func loadPair(cert, key sslFile) (tls.Certificate, error) {
 	certPEM, err := os.ReadFile(cert.name)
@@ -150,7 +149,7 @@ func (k *socket) tlsConfig() (*tls.Config, error) {
 	base.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		s, _, _ := k.host(addrIP(hello.Conn.LocalAddr())).choose(hostName(hello.ServerName))
 		if sslSlot.of(s.level).reject {
-			return nil, errRejected
+			return rejecting, nil
 		}
 		if config := configs[s]; config != nil {
 			return config, nil

@@ -53,9 +53,9 @@ func newSyslog(c *compiler, d *conf.Directive) (*syslogServer, error) {
 }
 
 // log sends the line of an access log.
-func (s *syslogServer) log(x *exchange, line *logFormat) {
+func (s *syslogServer) log(x logged, line *logFormat) {
 	compose(func(b []byte) []byte {
-		return line.Append(s.appendHead(b, s.severity, time.Now()), &x.Request)
+		return line.Append(s.appendHead(b, s.severity, time.Now()), x.variables())
 	}, func(b []byte) {
 		if f := s.send(b); f != nil {
 			s.report(f)

@@ -106,9 +106,11 @@ func (g *group) lookUpNames(c *compiler, http *level) error {
 // Start begins to look up the names of upstreams that no request has needed yet, as nginx does at its start. Upstreams that are
 // named by a pass directive without variables are looked up without it.
 func (e *Engine) Start() {
-	for _, g := range e.groups {
-		if g.names != nil {
-			g.names.start()
+	for _, groups := range []map[string]*group{e.groups, e.ofStream} {
+		for _, g := range groups {
+			if g.names != nil {
+				g.names.start()
+			}
 		}
 	}
 }

@@ -16,9 +16,12 @@ const unixPrefix = "unix:"
 
 // groupServer compiles "server address [parameters]": one target for each address of the
 // name.
-func groupServer(_ *compiler, g *group, d *conf.Directive) error {
+func groupServer(c *compiler, g *group, d *conf.Directive) error {
 	var t upstream.Target
 	for _, p := range d.Args[1:] {
+		if c.stream && (p == "drain" || strings.HasPrefix(p, "route=")) { // which are about sticky
+			return d.Errorf("invalid parameter \"%s\"", p)
+		}
 		if err := targetParameter(&t, d, p); err != nil {
 			return err
 		}
@@ -35,7 +38,11 @@ func groupServer(_ *compiler, g *group, d *conf.Directive) error {
 		g.resolve = append(g.resolve, *resolved)
 		return nil
 	}
-	targets, err := resolve(t, d, d.Args[0], "80")
+	port := "80"
+	if c.stream {
+		port = "" // it must be given
+	}
+	targets, err := resolve(t, d, d.Args[0], port)
 	g.targets = append(g.targets, targets...)
 	return err
 }

@@ -46,6 +46,14 @@ func (c *Conn) ProxyAddrs() (client, server net.Addr) {
 	return nil, nil
 }
 
+// proxyTLVs returns what follows the addresses in the PROXY protocol's header.
+func (c *Conn) proxyTLVs() string {
+	if p, ok := proxied(c.conn).(interface{ ProxyTLVs() string }); ok {
+		return p.ProxyTLVs()
+	}
+	return ""
+}
+
 // Proxied is a connection with the addresses of its PROXY protocol header.
 type Proxied interface {
 	ProxyAddrs() (client, server net.Addr)
@@ -69,7 +77,12 @@ type connKey struct{}
 
 // Context is a server's ConnContext.
 func (c *Conns) Context(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, &Conn{Serial: c.last.Add(1), Born: time.Now(), conn: conn})
+	return context.WithValue(ctx, connKey{}, c.New(conn))
+}
+
+// New numbers a connection that has just been accepted; conn is nil for one without a net.Conn of its own.
+func (c *Conns) New(conn net.Conn) *Conn {
+	return &Conn{Serial: c.last.Add(1), Born: time.Now(), conn: conn}
 }
 
 // ConnFrom returns the connection that ctx carries; one with the number 0 if the server was not

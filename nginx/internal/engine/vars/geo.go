@@ -46,13 +46,26 @@ func (g *Geo) AddNetwork(p netip.Prefix, value string) bool {
 // RemoveNetwork removes a network.
 func (g *Geo) RemoveNetwork(p netip.Prefix) { delete(g.networks, p) }
 
-// AddRange sets the value of the addresses from one to another. If ranges overlap the one that
-// was added last applies.
+// AddRange sets the value of the addresses from one to another, also of those that had another one: what is left of their
+// ranges is one or two ranges of its own.
 func (g *Geo) AddRange(from, to netip.Addr, value string) {
-	g.ranges = append(g.ranges, geoRange{from, to, value})
+	var rest []geoRange
+	for _, r := range g.ranges {
+		if r.to.Less(from) || to.Less(r.from) {
+			rest = append(rest, r)
+			continue
+		}
+		if r.from.Less(from) {
+			rest = append(rest, geoRange{r.from, from.Prev(), r.value})
+		}
+		if to.Less(r.to) {
+			rest = append(rest, geoRange{to.Next(), r.to, r.value})
+		}
+	}
+	g.ranges = append(rest, geoRange{from, to, value})
 }
 
-// RemoveRange removes a range.
+// RemoveRange removes a range of AddRange, or what is left of it.
 func (g *Geo) RemoveRange(from, to netip.Addr) {
 	g.ranges = slices.DeleteFunc(g.ranges, func(r geoRange) bool { return r.from == from && r.to == to })
 }
@@ -61,7 +74,7 @@ func (g *Geo) get(r *Request) (string, bool) {
 	text, _ := g.Source(r)
 	a, err := netip.ParseAddr(text)
 	if err != nil {
-		a = netip.IPv4Unspecified() // nginx looks up 255.255.255.255, which is in no list either
+		a = netip.AddrFrom4([4]byte{255, 255, 255, 255}) // that of a unix socket, as in nginx
 	}
 	a = a.Unmap().WithZone("")
 	if len(g.Trusted) > 0 {
@@ -87,4 +100,4 @@ func (g *Geo) find(a netip.Addr) string {
 }
 
 // DeclareGeo declares g as a variable.
-func (s *Scope) DeclareGeo(name string, g *Geo) { s.declared[name] = g.get }
+func (s *Scope) DeclareGeo(name string, g *Geo) { s.define(name, g.get) }

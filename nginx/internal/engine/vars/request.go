@@ -3,6 +3,7 @@
 package vars
 
 import (
+	"crypto/tls"
 	"maps"
 	"net"
 	"net/http"
@@ -13,9 +14,10 @@ import (
 	"github.com/culvert-go/culvert"
 )
 
-// Request is the engine's state of one request. It is used only by the request's own goroutine.
+// Request is the engine's state of one request, or of one session of stream, which has only Start, TLS, ClientVerified,
+// ClientError, Conn, Owner and what the configuration sets. It is used only by the request's own goroutine.
 type Request struct {
-	// HTTP is the request as the client sent it, sanitised.
+	// HTTP is the request as the client sent it, sanitised; nil for a session.
 	HTTP *http.Request
 	// Line is the request line as the client sent it.
 	Line string
@@ -41,6 +43,8 @@ type Request struct {
 	// ClientVerified reports whether the client's certificate has been verified, and ClientError is what is wrong with it.
 	ClientVerified bool
 	ClientError    error
+	// TLS is the state of the connection of a session of stream, nil for cleartext. For a request it is nil: HTTP has it.
+	TLS *tls.ConnectionState
 	// Conn is the client's connection.
 	Conn *Conn
 

@@ -10,14 +10,24 @@ import (
 // names of its regular expressions' groups. Declare everything before the
 // first Compile; variables may be used above their definition.
 type Scope struct {
-	modules   map[string]Getter // nginx's own, in addition to those of this package
+	modules   map[string]Getter // nginx's own, in addition to those of base
+	base      func(name string) Getter
+	families  []family
 	declared  map[string]Getter
+	sets      map[string]bool // those of declared that SetVariable sets
 	readsBody bool
 }
 
 // NewScope returns a Scope with nginx's own variables: those of this package, and those of modules.
 func NewScope(modules map[string]Getter) *Scope {
-	return &Scope{modules: modules, declared: map[string]Getter{}}
+	return &Scope{modules: modules, base: builtin, families: requestFamilies, declared: map[string]Getter{}, sets: map[string]bool{}}
+}
+
+// NewStreamScope returns a Scope with the variables of nginx's stream modules: those that this package has for a session of
+// stream, and those of modules. tlv returns "proxy_protocol_tlv_…" by what follows the underscore.
+func NewStreamScope(modules map[string]Getter, tlv func(name string) Getter) *Scope {
+	families := []family{{"proxy_protocol_tlv_", tlv}}
+	return &Scope{modules: modules, base: streamBuiltin, families: families, declared: map[string]Getter{}, sets: map[string]bool{}}
 }
 
 // Builtin reports whether a variable is one of nginx's own.
@@ -27,7 +37,10 @@ func (s *Scope) builtin(name string) Getter {
 	if get, ok := s.modules[name]; ok {
 		return get
 	}
-	return builtin(name)
+	if s.base == nil { // the zero Scope
+		return builtin(name)
+	}
+	return s.base(name)
 }
 
 // DeclareCapture declares the named group of a regular expression as a variable.
@@ -50,19 +63,33 @@ func (s *Scope) DeclareSet(name string, empty bool) bool {
 	}
 	before := s.declared[name]
 	if before == nil {
-		before = member(name)
+		before = s.member(name)
 	}
-	s.declared[name] = func(r *Request) (string, bool) {
+	s.declared[name] = settable(name, before, empty)
+	s.sets[name] = true
+	return true
+}
+
+// settable returns a variable that has the value of before until it is set.
+func settable(name string, before Getter, empty bool) Getter {
+	return func(r *Request) (string, bool) {
 		if v, ok := r.values().set[name]; ok || before == nil {
 			return v, ok || empty
 		}
 		return before(r)
 	}
-	return true
+}
+
+// define declares a variable of a map, geo or split_clients, which may be set as well. A later one of the same name wins.
+func (s *Scope) define(name string, get Getter) {
+	if s.sets[name] {
+		get = settable(name, get, true)
+	}
+	s.declared[name] = get
 }
 
 // DeclareMap declares m as a variable. A later map of the same name wins.
-func (s *Scope) DeclareMap(name string, m *Map) { s.declared[name] = m.get }
+func (s *Scope) DeclareMap(name string, m *Map) { s.define(name, m.get) }
 
 // ReadsBody reports whether $request_body was looked up.
 func (s *Scope) ReadsBody() bool { return s.readsBody }
@@ -92,12 +119,12 @@ func (s *Scope) Find(name string) Getter {
 	if get := s.builtin(lower); get != nil {
 		return get
 	}
-	return member(lower)
+	return s.member(lower)
 }
 
 // member returns the variable of a family that has the name; nil if there is none.
-func member(name string) Getter {
-	for _, f := range families {
+func (s *Scope) member(name string) Getter {
+	for _, f := range s.families {
 		rest, ok := strings.CutPrefix(name, f.prefix)
 		switch {
 		case ok && rest == "":
@@ -127,15 +154,18 @@ func capture(n int) Getter {
 	}
 }
 
-// families are the variables whose names end in a name of the request's choice.
-var families = []struct {
+// family is variables whose names begin with prefix.
+type family struct {
 	prefix string
 	get    func(rest string) Getter
-}{
+}
+
+// requestFamilies are the variables whose names end in a name of the request's choice.
+var requestFamilies = []family{
 	{"arg_", argument},
 	{"cookie_", cookie},
 	{"http_", requestField},
-	{"proxy_protocol_tlv_", func(string) Getter { return none }}, // what follows the addresses is not kept
+	{"proxy_protocol_tlv_", requestTLV},
 	{"sent_http_", sentField},
 	{"sent_trailer_", sentTrailer},
 	{"upstream_cookie_", upstreamCookie},

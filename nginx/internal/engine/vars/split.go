@@ -29,7 +29,7 @@ func (s *Split) get(r *Request) (string, bool) {
 }
 
 // DeclareSplit declares s as a variable.
-func (s *Scope) DeclareSplit(name string, split *Split) { s.declared[name] = split.get }
+func (s *Scope) DeclareSplit(name string, split *Split) { s.define(name, split.get) }
 
 // murmur2 is nginx's hash, MurmurHash2 with the length as its only seed
 // (ngx_murmurhash.c).

@@ -18,11 +18,19 @@ var sslVariables = map[string]Getter{
 
 func ofTLS(get func(*tls.ConnectionState) string) Getter {
 	return nonEmpty(func(r *Request) string {
-		if r.HTTP.TLS == nil {
+		if r.tls() == nil {
 			return ""
 		}
-		return get(r.HTTP.TLS)
+		return get(r.tls())
 	})
+}
+
+// tls returns the state of the client's connection, nil for cleartext.
+func (r *Request) tls() *tls.ConnectionState {
+	if r.HTTP == nil {
+		return r.TLS
+	}
+	return r.HTTP.TLS
 }
 
 // cipherNames are OpenSSL's names of the suites before TLS 1.3, whose names are the same.

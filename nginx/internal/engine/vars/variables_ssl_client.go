@@ -30,10 +30,10 @@ var clientCertificateVariables = map[string]Getter{
 
 func ofCertificate(get func(*x509.Certificate) string) Getter {
 	return nonEmpty(func(r *Request) string {
-		if r.HTTP.TLS == nil || len(r.HTTP.TLS.PeerCertificates) == 0 {
+		if r.tls() == nil || len(r.tls().PeerCertificates) == 0 {
 			return ""
 		}
-		return get(r.HTTP.TLS.PeerCertificates[0])
+		return get(r.tls().PeerCertificates[0])
 	})
 }
 
@@ -65,9 +65,9 @@ func remain(c *x509.Certificate) string {
 
 func clientVerify(r *Request) string {
 	switch {
-	case r.HTTP.TLS == nil:
+	case r.tls() == nil:
 		return ""
-	case len(r.HTTP.TLS.PeerCertificates) == 0:
+	case len(r.tls().PeerCertificates) == 0:
 		return "NONE"
 	case !r.ClientVerified:
 		return "FAILED:not verified"

@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+)
+
+// streamListenModule holds the sockets of stream.
+var streamListenModule = module{
+	directives: []directive{{name: "listen", repeatable: true, compile: streamListen}},
+}
+
+// notWithUDP are parameters of listen that are about connections.
+var notWithUDP = []string{"fastopen", "backlog", "accept_filter", "deferred", "multipath", "ssl", "so_keepalive", "proxy_protocol"}
+
+// streamListen compiles "listen address:port|unix:path [parameters]" inside stream.
+func streamListen(_ *compiler, l *level, d *conf.Directive) error {
+	addrs, err := streamListenAddrs(d)
+	if err != nil {
+		return err
+	}
+	rule := listenRule{at: d}
+	for _, p := range d.Args[1:] {
+		switch p {
+		case "udp":
+			rule.udp = true
+		case "default", "http2", "quic":
+			return d.Errorf("invalid parameter \"%s\"", p)
+		default:
+			if err := rule.parameter(p); err != nil {
+				return err
+			}
+		}
+	}
+	if rule.udp {
+		for _, name := range notWithUDP {
+			if slices.ContainsFunc(d.Args[1:], func(p string) bool { return p == name || strings.HasPrefix(p, name+"=") }) {
+				return d.Errorf("\"listen\" directive \"%s\" parameter is incompatible with \"udp\"", name)
+			}
+		}
+		if addrs[0].path != "" {
+			return d.Errorf("datagrams of unix sockets are not supported by culvert yet")
+		}
+	}
+	if rule.dual && len(addrs) == 1 && addrs[0].Addr().Is6() {
+		addrs = append(addrs, listenAddr{AddrPort: netip.AddrPortFrom(netip.IPv4Unspecified(), addrs[0].Port())})
+	}
+	for _, addr := range addrs {
+		rule.addr = addr
+		for _, have := range l.server.listens {
+			if have.addr == addr && have.udp == rule.udp && !rule.dual {
+				return d.Errorf("a duplicate listen %s", d.Args[0])
+			}
+		}
+		l.server.listens = append(l.server.listens, rule)
+	}
+	return nil
+}
+
+// streamListenAddrs parses the address: a port or a range of ports, an address with one, or the path of a unix socket.
+func streamListenAddrs(d *conf.Directive) ([]listenAddr, error) {
+	text := d.Args[0]
+	if isUnix(text) {
+		addr, err := unixAddr(d)
+		return []listenAddr{addr}, err
+	}
+	host, port := "*", text
+	if strings.Trim(text, "0123456789-") != "" {
+		if host, port = splitPort(text); port == "" {
+			return nil, d.Errorf("no port in \"%s\" of the \"listen\" directive", text)
+		}
+	}
+	first, last, ok := portRange(port)
+	if !ok {
+		return nil, d.Errorf("invalid port in \"%s\" of the \"listen\" directive", text)
+	}
+	ips, err := listenIPs(host)
+	if err != nil {
+		return nil, d.Errorf("host not found in \"%s\" of the \"listen\" directive", text)
+	}
+	var addrs []listenAddr
+	for n := first; n <= last; n++ {
+		for _, ip := range ips {
+			addrs = append(addrs, listenAddr{AddrPort: netip.AddrPortFrom(ip, uint16(n))})
+		}
+	}
+	return addrs, nil
+}
+
+// portRange parses "80" or "80-89".
+func portRange(text string) (first, last int, ok bool) {
+	low, high, isRange := strings.Cut(text, "-")
+	if !isRange {
+		high = low
+	}
+	a, err := strconv.ParseUint(low, 10, 16)
+	b, err2 := strconv.ParseUint(high, 10, 16)
+	return int(a), int(b), err == nil && err2 == nil && a > 0 && a <= b
+}
+
+// parseAddrPort returns the address of a host that is one.
+func parseAddrPort(host, port string) (netip.AddrPort, error) {
+	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return netip.AddrPortFrom(ip.Unmap(), uint16(n)), err
+}

@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"crypto/tls"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/certs"
+	"github.com/culvert-go/culvert/nginx/internal/stream"
+)
+
+// streamSSLModule ends TLS in stream (ngx_stream_ssl_module.c).
+var streamSSLModule = module{
+	directives: append([]directive{
+		{name: "ssl_alpn", compile: sslALPN},
+		{name: "ssl_session_cache", compile: sslSessionCache},
+		{name: "ssl_session_tickets", compile: setFlag(streamSSLSlot, func(s *streamSSLSettings) *bool { return &s.tickets })},
+		{name: "ssl_handshake_timeout", compile: setDuration(streamSSLSlot, func(s *streamSSLSettings) *time.Duration { return &s.handshakeTimeout })},
+	}, sslModule.directives...),
+}
+
+var streamSSLSlot = newSlot(streamSSLSettings{handshakeTimeout: time.Minute, tickets: true})
+
+// streamSSLSettings are those that http has not.
+type streamSSLSettings struct {
+	handshakeTimeout time.Duration
+	protocols        []string // ssl_alpn
+	// Sessions are kept in tickets in any case, which clients do not tell from a cache: there are none only without both.
+	cache, tickets bool
+}
+
+// sslSessionCache compiles "ssl_session_cache off|none|builtin[:size]|shared:name:size ...".
+func sslSessionCache(_ *compiler, l *level, d *conf.Directive) error {
+	s := streamSSLSlot.edit(l)
+	s.cache = false
+	for _, arg := range d.Args {
+		kind, rest, _ := strings.Cut(arg, ":")
+		switch kind {
+		case "off", "none":
+		case "builtin":
+			if n, ok := conf.Number(rest); rest != "" && (!ok || n == 0) {
+				return d.Errorf("invalid session cache \"%s\"", arg)
+			}
+			s.cache = true
+		case "shared":
+			if _, size, ok := zoneParameter(rest); !ok || size < 8<<12 {
+				return d.Errorf("invalid session cache \"%s\"", arg)
+			}
+			s.cache = true
+		default:
+			return d.Errorf("invalid session cache \"%s\"", arg)
+		}
+	}
+	return nil
+}
+
+// sslALPN compiles "ssl_alpn protocol ...".
+func sslALPN(_ *compiler, l *level, d *conf.Directive) error {
+	for _, name := range d.Args {
+		if len(name) > 255 {
+			return d.Errorf("\"ssl_alpn\" directive protocol too long")
+		}
+	}
+	streamSSLSlot.edit(l).protocols = d.Args
+	return nil
+}
+
+// streamTLS returns the configuration of a socket, nil for cleartext. The client's server name selects the server.
+func (k *socket) streamTLS() (*tls.Config, error) {
+	if !k.ssl {
+		return nil, nil
+	}
+	configs := map[*stream.Server]*tls.Config{}
+	rejects := map[*stream.Server]bool{}
+	for _, s := range k.servers {
+		settings := sslSlot.of(s.level)
+		rejects[s.stream] = settings.reject
+		if len(settings.certs) == 0 && !settings.reject && k.defaultOf(s) {
+			return nil, k.sslListen(s).Errorf("no \"ssl_certificate\" is defined for the \"listen ... ssl\" directive")
+		}
+		config, err := s.tlsConfig(false)
+		if err != nil {
+			return nil, err
+		}
+		own := streamSSLSlot.of(s.level)
+		config.NextProtos, config.SessionTicketsDisabled = own.protocols, !own.cache && !own.tickets
+		if len(settings.certs) > 0 {
+			configs[s.stream] = config
+		}
+	}
+	base := &tls.Config{}
+	base.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		s := stream.ChooseByName(hello)
+		if rejects[s] {
+			return rejecting, nil
+		}
+		if config := configs[s]; config != nil {
+			return config, nil
+		}
+		return configs[k.host(addrIP(hello.Conn.LocalAddr())).standard.stream], nil
+	}
+	return base, nil
+}
+
+// defaultOf reports whether s is the default server of an address.
+func (k *socket) defaultOf(s *server) bool {
+	for _, v := range k.hosts {
+		if v.standard == s {
+			return true
+		}
+	}
+	return false
+}
+
+// sslListen returns the listen of a server that wants TLS, or another one.
+func (k *socket) sslListen(s *server) *conf.Directive {
+	for _, rule := range s.listens {
+		if rule.ssl {
+			return rule.at
+		}
+	}
+	return s.listens[0].at
+}
+
+var errNoClientCertificate = errors.New("client sent no required SSL certificate")
+
+// sessionVerifier returns what checks the certificates of a server's clients, nil if they need none.
+func sessionVerifier(s *server) func(*stream.Session) error {
+	rule := &sslSlot.of(s.level).client
+	if rule.verify == "" {
+		return nil
+	}
+	return func(session *stream.Session) error {
+		chain := session.TLS.PeerCertificates
+		session.ClientVerified = true
+		if len(chain) == 0 {
+			if rule.verify == "on" {
+				return errNoClientCertificate
+			}
+			return nil
+		}
+		err := sslSlot.of(s.level).client.chains.Verify(chain)
+		session.ClientError = err
+		if err == nil || rule.verify == "optional_no_ca" && certs.IsUnknownAuthority(err) {
+			return nil
+		}
+		return errors.New("client SSL certificate verify error: " + err.Error())
+	}
+}

@@ -1,0 +1,109 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+)
+
+// maxDatagram is the length of the longest datagram of UDP.
+const maxDatagram = 64 << 10
+
+// datagrams moves the datagrams of a session of UDP.
+func (d *direction) datagrams(ctx context.Context) {
+	buf := make([]byte, maxDatagram)
+	for {
+		if _, ok := d.wait(ctx, len(buf)); !ok {
+			return
+		}
+		n, err := d.from.Read(buf)
+		if err != nil {
+			d.refused(err)
+			return
+		}
+		b := buf[:n]
+		d.count(n)
+		if !d.upstream && d.r.proxy.Header > 0 && d.r.countRequests() == 0 {
+			b = d.r.proxy.withHeader(d.r.s, b)
+		}
+		if d.r.isEnded() {
+			return
+		}
+		if d.upstream {
+			d.r.countDatagram(true)
+		}
+		m, err := d.to.Write(b)
+		d.sent.Add(int64(m))
+		if d.upstream && errors.Is(err, net.ErrClosed) {
+			d.r.end(statusOK, "")
+			return
+		}
+		if !d.upstream {
+			d.r.countDatagram(false)
+		}
+		if d.limit.rate > 0 && !d.pause(ctx, n) {
+			return
+		}
+	}
+}
+
+func (r *relay) countRequests() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.requests
+}
+
+// pause waits as long as n bytes take at the limit's rate.
+func (d *direction) pause(ctx context.Context, n int) bool {
+	d.r.delayed.Add(1)
+	defer func() {
+		d.r.touch()
+		d.r.delayed.Add(-1)
+	}()
+	return d.limit.add(ctx, n)
+}
+
+// refused is called when nothing can be received any more: an ICMP message has said that nothing listens, or the session is over.
+func (d *direction) refused(err error) {
+	r := d.r
+	if !d.upstream {
+		r.end(statusOK, "disconnected on shutdown") // the socket is closed
+		return
+	}
+	if r.isEnded() {
+		return
+	}
+	r.s.Error("recv() failed (" + reason(err) + ")")
+	r.failed(err)
+	if r.countDatagram(true); r.proxy.Responses < 0 || !r.isEnded() {
+		r.end(statusBadGateway, "")
+	}
+}
+
+// countDatagram counts a datagram, and ends the session if it was the last one (ngx_stream_proxy_test_finalize).
+func (r *relay) countDatagram(reply bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if reply {
+		r.replies++
+	} else {
+		r.requests++
+	}
+	p := r.proxy
+	if p.Requests > 0 && r.requests < p.Requests || p.Responses < 0 || r.replies < p.Responses*r.requests {
+		return
+	}
+	r.release(r.failure) // before the client gets the last datagram: its next one is another session
+	r.endLocked(statusOK, "udp done")
+}
+
+// counts describes the datagrams of a session of UDP.
+func (r *relay) counts() string {
+	if !r.s.udp {
+		return ""
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return fmt.Sprintf("packets from/to client:%d/%d, ", r.requests, r.replies)
+}
