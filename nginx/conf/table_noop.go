@@ -51,7 +51,6 @@ var noOps = map[string]string{
 	"lingering_time":                 lingers,
 	"lingering_timeout":              lingers,
 	"lock_file":                      oneProcess,
-	"log_not_found":                  "it concerns only the error log",
 	"log_subrequest":                 "subrequests are not logged",
 	"map_hash_bucket_size":           goTables,
 	"map_hash_max_size":              goTables,

@@ -39,6 +39,7 @@ type exchange struct {
 	redirects    int  // internal redirects and changes of the path so far
 	uriRewritten bool // the path was rewritten inside its location, which need not match it any more
 	uriChanged   bool // path and query differ from those that the client sent
+	behindAlias  bool // try_files has found the path behind the alias of a regular expression
 	madeAbsolute bool // Location was a path
 	failed       bool // an error page has been chosen; another failure gets the built-in one
 	added        bool // whether content is added around that of the response has been decided

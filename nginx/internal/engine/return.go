@@ -60,6 +60,10 @@ func (ret *returnRule) serve(x *exchange, w http.ResponseWriter) int {
 		return redirectAs(x, w, ret.status, ret.text.String(&x.Request))
 	}
 	if ret.status < 200 || ret.status == http.StatusNoContent || ret.status == http.StatusNotModified {
+		if x.errStatus != 0 && x.errStatus != ret.status { // an error's page: its status may have content
+			setContentType(x, w.Header())
+			w.Header().Set("Content-Length", "0")
+		}
 		w.WriteHeader(max(ret.status, http.StatusOK))
 		return 0
 	}

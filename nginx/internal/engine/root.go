@@ -92,6 +92,9 @@ func filename(x *exchange, uri string) string {
 	case !rule.alias:
 		return base + uri
 	case rule.whole:
+		if x.behindAlias {
+			return base + uri
+		}
 		return base
 	case strings.HasPrefix(uri, rule.prefix):
 		return base + uri[len(rule.prefix):]

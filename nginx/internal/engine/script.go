@@ -48,6 +48,9 @@ func (s script) run(x *exchange, run *scriptRun) {
 
 // breakDirective compiles "break": the rest of the script does not run, and the location is kept.
 func breakDirective(_ *compiler, l *level, _ *conf.Directive) error {
-	addStep(l, func(_ *exchange, run *scriptRun) { run.done, run.changed = true, false })
+	addStep(l, func(x *exchange, run *scriptRun) {
+		x.uriRewritten = x.uriRewritten || run.changed // as by a rewrite with break
+		run.done, run.changed = true, false
+	})
 	return nil
 }

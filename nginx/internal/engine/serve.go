@@ -210,6 +210,7 @@ func (x *exchange) redirect(w http.ResponseWriter, uri, args string) int {
 // redirected drops what nginx's modules do not keep over an internal redirect.
 func (x *exchange) redirected() {
 	x.Request.Redirected()
+	x.behindAlias = false
 	x.link.until = ""
 }
 

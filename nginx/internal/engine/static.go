@@ -17,6 +17,7 @@ var staticModule = module{
 		{name: "etag", compile: setFlag(staticSlot, func(s *staticSettings) *bool { return &s.etag })},
 		{name: "if_modified_since", compile: setWord(staticSlot, func(s *staticSettings) *static.Since { return &s.since },
 			map[string]static.Since{"exact": static.Exact, "before": static.Before, "off": static.Ignored})},
+		{name: "log_not_found", compile: setFlag(staticSlot, func(s *staticSettings) *bool { return &s.logNotFound })},
 		{name: "max_ranges", compile: maxRanges},
 	},
 	hooks: hooks{content: serveStatic},
@@ -26,9 +27,11 @@ type staticSettings struct {
 	etag   bool
 	since  static.Since // if_modified_since
 	ranges int          // max_ranges
+
+	logNotFound bool // a file that does not exist is an error
 }
 
-var staticSlot = newSlot(staticSettings{etag: true, ranges: math.MaxInt})
+var staticSlot = newSlot(staticSettings{etag: true, ranges: math.MaxInt, logNotFound: true})
 
 // maxRanges compiles "max_ranges number".
 func maxRanges(_ *compiler, l *level, d *conf.Directive) (err error) {
@@ -100,6 +103,9 @@ func logOpen(x *exchange, name string, status int) { logFailed(x, "open", name, 
 
 // logFailed logs that a system call has failed for a file.
 func logFailed(x *exchange, call, name string, status int) {
+	if status == http.StatusNotFound && !staticSlot.of(x.level).logNotFound {
+		return
+	}
 	why := map[int]string{
 		http.StatusNotFound:  "2: No such file or directory",
 		http.StatusForbidden: "13: Permission denied",

@@ -59,18 +59,38 @@ func tryFiles(c *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
+// candidate returns the path that the location continues with if its file exists. An alias stands for the location's name, which
+// only a text with variables may begin with, and in a regular expression for nothing of the path.
+func (t *tryRule) candidate(x *exchange, f tryFile) (uri, file string) {
+	uri = f.uri.String(&x.Request)
+	root := rootSlot.of(x.level)
+	switch {
+	case !root.alias:
+		return uri, filename(x, uri)
+	case root.whole:
+		return uri, documentRoot(x) + uri
+	}
+	if _, constant := f.uri.Literal(); !constant {
+		uri = strings.TrimPrefix(uri, root.prefix)
+	}
+	return root.prefix + uri, documentRoot(x) + uri
+}
+
 // serveTryFiles looks for the files. done is false if one exists: the location's content continues
 // with it.
 func serveTryFiles(x *exchange, w http.ResponseWriter) (status int, done bool) {
 	t := *tryFilesSlot.of(x.level)
 	root := rootSlot.of(x.level)
 	for _, f := range t.files {
-		uri := f.uri.String(&x.Request)
-		if root.alias && !root.whole && !strings.HasPrefix(uri, root.prefix) {
+		uri, file := t.candidate(x, f)
+		if !static.Exists(file, f.dir) {
 			continue
 		}
-		if !static.Exists(filename(x, uri), f.dir) {
-			continue
+		if root.alias && root.whole {
+			if f.dir {
+				return 0, false
+			}
+			x.behindAlias = true
 		}
 		x.URI = uri
 		return 0, false

@@ -90,13 +90,17 @@ func upstreamField(rest string) Getter {
 	return func(r *Request) (string, bool) { return joined(r.UpstreamHeader[name], ", ") }
 }
 
-// upstreamCookie returns a cookie that the upstream sets.
+// upstreamCookie returns a cookie that the upstream sets. Only blanks may stand around the equals sign, and what is in front of a
+// semicolon is the value (ngx_http_parse_set_cookie_lines).
 func upstreamCookie(name string) Getter {
 	return func(r *Request) (string, bool) {
 		for _, line := range r.UpstreamHeader["Set-Cookie"] {
-			pair, _, _ := strings.Cut(line, ";")
-			if k, v, ok := strings.Cut(pair, "="); ok && strings.EqualFold(strings.TrimSpace(k), name) {
-				return strings.TrimSpace(v), true
+			if len(line) <= len(name) || !strings.EqualFold(line[:len(name)], name) {
+				continue
+			}
+			if value, ok := strings.CutPrefix(strings.TrimLeft(line[len(name):], " "), "="); ok {
+				value, _, _ = strings.Cut(strings.TrimLeft(value, " "), ";")
+				return value, true
 			}
 		}
 		return "", false
