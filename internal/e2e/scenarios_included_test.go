@@ -1,5 +1,10 @@
 package e2e
 
+import (
+	"strconv"
+	"strings"
+)
+
 const charsetConf = `http { access_log off; types { text/html html; text/css css; }
 charset_map B A { 58 59; } charset_map latin utf-8 { E4 C3A4; 80 E282AC; }
 server { listen {{LISTEN}}; root html;
@@ -88,3 +93,99 @@ var ssiSteps = append(gets("/echo.html?x=%3C1%3E", "/echo.html", "/set.html?x=y"
 	step{name: "HTTP/1.0", raw: "GET /include.html HTTP/1.0\r\n\r\n"},
 	step{name: "POST", raw: request("POST", "/up.html", "", "Content-Length: 0"), methods: []string{"POST"}},
 )
+
+const davConf = `http { access_log off; types { text/html html; } client_body_temp_path {{DIR}}/bodies;
+server { listen {{LISTEN}}; root html; dav_methods PUT DELETE MKCOL COPY MOVE;
+  location /full/ { create_full_put_path on; dav_access group:r all:r; }
+  location /deep/ { min_delete_depth 3; }
+  location /only/ { dav_methods PUT; }
+  location /off/ { dav_methods off; }
+  location = /gif { dav_methods off; empty_gif; }
+  location /random/ { random_index on; }
+} }
+`
+
+var davFiles = map[string]string{"html/a": "A", "html/dir/b": "B", "html/dir/sub/c": "C", "html/deep/x/y": "", "html/only/f": "", "html/random/one": "only one", "html/random/.hidden": "none", "html/random/dir/x": ""}
+
+// davStep sends a request and then reads the file that it is about.
+func davStep(method, target, body, read string, fields ...string) step {
+	if body != "" || method == "PUT" {
+		fields = append(fields, "Content-Length: "+strconv.Itoa(len(body)))
+	}
+	s := step{name: method + " " + target + " " + strings.Join(fields, " "), raw: request(method, target, body, fields...), methods: []string{method}}
+	if read != "" {
+		s.raw += get(read)
+		s.methods = append(s.methods, "GET")
+	}
+	return s
+}
+
+// davSteps copy nothing into itself: 1.22 would not notice, as 1.31 does.
+var davSteps = []step{
+	davStep("PUT", "/new%20x", "text", "/new%20x"),
+	davStep("PUT", "/new%20x", "", "/new%20x"),
+	davStep("PUT", "/full/p/q", "text", "/full/p/q", "Date: Sun, 06 Nov 1994 08:49:37 GMT"),
+	davStep("PUT", "/dir", "text", ""),
+	davStep("PUT", "/dir/", "text", ""),
+	davStep("PUT", "/x", "text", "", "Content-Range: bytes 0-3/4"),
+	davStep("PUT", "/none/q", "text", ""),
+	davStep("PUT", "/off/f", "text", ""),
+	davStep("MKCOL", "/col/", "", ""),
+	davStep("MKCOL", "/col/", "", ""),
+	davStep("MKCOL", "/col2", "", ""),
+	davStep("MKCOL", "/none/col/", "", ""),
+	davStep("MKCOL", "/col3/", "body", ""),
+	davStep("MKCOL", "/only/x/", "", ""),
+	davStep("COPY", "/a", "", "/a2", "Destination: /a2"),
+	davStep("COPY", "/a", "", "/a3", "Destination: http://gateway.example/a3"),
+	davStep("COPY", "/a", "", "", "Destination: http://other/a3"),
+	davStep("COPY", "/a", "", "", "Destination: /../../x"),
+	davStep("COPY", "/a", "", ""),
+	davStep("COPY", "/a", "", "", "Destination: /a4/"),
+	davStep("COPY", "/a", "", "", "Destination: /dir"),
+	davStep("COPY", "/none", "", "", "Destination: /x"),
+	davStep("COPY", "/a", "", "", "Destination: /a2", "Overwrite: F"),
+	davStep("COPY", "/a", "", "", "Destination: /a2", "Overwrite: x"),
+	davStep("COPY", "/a", "", "", "Destination: /a2", "Depth: 1"),
+	davStep("COPY", "/dir/", "", "/copy/sub/c", "Destination: /copy/"),
+	davStep("COPY", "/dir/", "", "/copy/b", "Destination: /copy/"),
+	davStep("MOVE", "/copy/", "", "/moved/sub/c", "Destination: /moved/"),
+	davStep("MOVE", "/a3", "", "/new/a3", "Destination: /new/a3"),
+	davStep("MOVE", "/a2", "", "", "Destination: /a2b", "Depth: 0"),
+	davStep("DELETE", "/a2", "", "", "Depth: 1"),
+	davStep("DELETE", "/a2", "body", ""),
+	davStep("DELETE", "/a2", "", "/a2"),
+	davStep("DELETE", "/a2", "", ""),
+	davStep("DELETE", "/a/x", "", ""),
+	davStep("DELETE", "/moved", "", ""),
+	davStep("DELETE", "/moved/", "", "/moved/b"),
+	davStep("DELETE", "/deep/x/", "", ""),
+	davStep("DELETE", "/deep/x/y", "", ""),
+	{name: "gif", raw: get("/gif")},
+	{name: "gif since", raw: get("/gif", "If-Modified-Since: Mon, 28 Sep 1970 06:00:00 GMT")},
+	{name: "random", raw: get("/random/")},
+}
+
+const browserConf = `http { access_log off; default_type text/plain; server { listen {{LISTEN}};
+  modern_browser msie 5.5; modern_browser gecko 1.0.0; modern_browser konqueror 3; modern_browser_value new; ancient_browser_value old;
+  location / { return 200 "$modern_browser|$ancient_browser|$msie"; }
+  location /unlisted { modern_browser unlisted; ancient_browser netscape4 Links; return 200 "$modern_browser|$ancient_browser"; }
+  location /opera { modern_browser opera 8; return 200 "$modern_browser"; }
+  location /ancient { ancient_browser curl; return 200 "$modern_browser|$ancient_browser"; }
+} }
+`
+
+var browserSteps = func() []step {
+	var steps []step
+	for _, agent := range []string{"", "Mozilla/4.0 (compatible; MSIE 6.0; Windows NT 5.1)", "Mozilla/4.0 (compatible; MSIE 5.01; Windows NT 5.1)", "Mozilla/4.0 (compatible; MSIE 6.0; X11) Opera 7.50", "Opera/8.0 (Windows NT 5.1; U; ru)",
+		"Mozilla/5.0 (X11; U; Linux i686; en-US; rv:1.0.0) Gecko/20020610", "Mozilla/5.0 (X11; U; Linux i686; en-US; rv:0.9.9) Gecko/20020610", "Mozilla/5.0 (compatible; Konqueror/3.1; Linux)", "curl/8", "Links (2.1)", "Mozilla/4.72 [en] (X11)"} {
+		for _, target := range []string{"/", "/unlisted", "/opera", "/ancient"} {
+			if agent == "" {
+				steps = append(steps, step{name: target, raw: get(target)})
+				continue
+			}
+			steps = append(steps, step{name: target + " " + agent, raw: get(target, "User-Agent: "+agent)})
+		}
+	}
+	return steps
+}()

@@ -78,6 +78,8 @@ server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps:
 		{name: "sub_filter", conf: subConf, files: assets, steps: subSteps},
 		{name: "addition", conf: additionConf, files: map[string]string{"html/x.html": "Xe", "html/x.css": "css", "html/empty.html": ""}, steps: additionSteps},
 		{name: "ssi", conf: ssiConf, files: ssiFiles, steps: ssiSteps},
+		{name: "dav, empty_gif and random_index", conf: davConf, files: davFiles, steps: davSteps},
+		{name: "browser", conf: browserConf, steps: browserSteps},
 		{name: "charset", conf: charsetConf, files: charsetFiles, steps: charsetSteps},
 		{name: "content", conf: contentConf, files: contentFiles, steps: contentSteps},
 		{name: "autoindex", conf: autoindexConf, files: autoindexFiles, prepare: growTree, zone: "Europe/Berlin", steps: autoindexSteps},

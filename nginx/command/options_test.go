@@ -86,7 +86,7 @@ func TestTestConfiguration(t *testing.T) {
 	dir := write(t, map[string]string{
 		"conf/nginx.conf": good,
 		"bad.conf":        "events {}\nhttp {\n  server { listen 127.0.0.1:1;\n    frobnicate on; }\n}\n",
-		"refused.conf":    "events {}\nhttp { sendfile on; perl_modules x;\nserver { return 200; proxy_no_cache 1; ancient_browser a; if ($host) { return 200; } } }\n",
+		"refused.conf":    "events {}\nhttp { sendfile on; perl_modules x;\nserver { return 200; proxy_no_cache 1; xml_entities a; if ($host) { return 200; } } }\n",
 		"split.conf":      "events {}\nhttp { include part.conf; }\n",
 		"part.conf":       "server { listen 127.0.0.1:1; }\n",
 	})
@@ -112,7 +112,7 @@ func TestTestConfiguration(t *testing.T) {
 			"nginx: [notice] \"sendfile\" is a no-op: the kernel's fast path is used where there is one in " + file("refused.conf") + ":2\n" +
 				"nginx: [error] \"perl_modules\" is refused: there is no Perl in " + file("refused.conf") + ":2\n" +
 				"nginx: [warn] \"proxy_no_cache\" is not followed: nothing is cached: a miss is always legal in " + file("refused.conf") + ":3\n" +
-				"nginx: [error] \"ancient_browser\" is refused in " + file("refused.conf") + ":3\n" +
+				"nginx: [error] \"xml_entities\" is refused: XML is not transformed in " + file("refused.conf") + ":3\n" +
 				"nginx: [notice] implemented: events, http, if, return (2), server\n" +
 				"nginx: [emerg] directive \"perl_modules\" is not supported by culvert yet (there is no Perl) in " + file("refused.conf") + ":2\nnginx: configuration file " + file("refused.conf") + " test failed\n"},
 		{"a bad one", []string{"-t", "-c", file("bad.conf")}, 1, "",

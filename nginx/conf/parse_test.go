@@ -71,7 +71,7 @@ func TestErrors(t *testing.T) {
 		{"not inside stream", "stream { server { root html; } }", `"root" directive is not allowed here in DIR/nginx.conf:1`},
 		{"twice inside stream", "stream { server { return a; return b; } }", `"return" directive is duplicate in DIR/nginx.conf:1`},
 		{"refused inside stream", "stream { ssl_ocsp on; }", `directive "ssl_ocsp" is not supported by culvert yet (only off) in DIR/nginx.conf:1`},
-		{"refused value", "http { dav_methods PUT; }", `directive "dav_methods" is not supported by culvert yet (only off) in DIR/nginx.conf:1`},
+		{"refused value", "http { ssl_ocsp on; }", `directive "ssl_ocsp" is not supported by culvert yet (only off) in DIR/nginx.conf:1`},
 		{"map line", "http { map $a $b { x; } }", `invalid number of the map parameters in DIR/nginx.conf:1`},
 	}
 	for _, tt := range tests {

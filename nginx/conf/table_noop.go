@@ -22,9 +22,7 @@ var noOps = map[string]string{
 	"client_body_in_single_buffer":   streams,
 	"client_header_buffer_size":      goMemory,
 	"connection_pool_size":           goMemory,
-	"create_full_put_path":           "it concerns dav_methods",
 	"daemon":                         "culvert runs in the foreground",
-	"dav_access":                     "it concerns dav_methods",
 	"debug_connection":               "it concerns only the error log",
 	"debug_points":                   "there are none",
 	"directio":                       goRuntime,
@@ -55,7 +53,6 @@ var noOps = map[string]string{
 	"map_hash_bucket_size":           goTables,
 	"map_hash_max_size":              goTables,
 	"master_process":                 oneProcess,
-	"min_delete_depth":               "it concerns dav_methods",
 	"mp4_buffer_size":                "it concerns mp4",
 	"mp4_max_buffer_size":            "it concerns mp4",
 	"msie_padding":                   "it concerns old browsers",
@@ -130,7 +127,6 @@ var noOps = map[string]string{
 // harmless lists directives that are accepted with these values only, because culvert then does
 // what they say.
 var harmless = map[string][]string{
-	"dav_methods":               {"off"},
 	"ssl_ocsp":                  {"off"},
 	"disable_symlinks":          {"off"},
 	"proxy_ignore_client_abort": {"off"},

@@ -9,7 +9,7 @@ func modules() []*module {
 		// when a request has been received
 		&listenModule, &serverModule, &realIPModule, &headerFieldsModule, &locationModule, &sslModule,
 		// when its location has been found
-		&clientBodyModule, &rewriteModule, &refererModule, &secureLinkModule,
+		&clientBodyModule, &rewriteModule, &refererModule, &browserModule, &secureLinkModule,
 		// before access to its location
 		&limitReqModule, &limitConnModule,
 		// access
@@ -17,7 +17,7 @@ func modules() []*module {
 		// before content
 		&tryFilesModule, &mirrorModule,
 		// content
-		&proxyModule, &grpcModule, &fastCGIModule, &scgiModule, &uwsgiModule, &memcachedModule, &stubStatusModule, &culvertStatusModule, &indexModule, &autoindexModule, &gzipStaticModule, &staticModule,
+		&proxyModule, &grpcModule, &fastCGIModule, &scgiModule, &uwsgiModule, &memcachedModule, &stubStatusModule, &culvertStatusModule, &emptyGIFModule, &randomIndexModule, &indexModule, &autoindexModule, &davModule, &gzipStaticModule, &staticModule,
 		&rootModule, &typesModule,
 		&errorPageModule, &redirectModule,
 		// filters of the response

@@ -49,6 +49,15 @@ func conditions(h http.Header, etag string, c Content) int {
 	return http.StatusNotModified
 }
 
+// Untagged evaluates the conditions of a request for content with a time and no tag. 0 means that
+// the content must be sent.
+func Untagged(h http.Header, modified time.Time, since Since) int {
+	return conditions(h, noTag, Content{ModTime: modified, Since: since})
+}
+
+// noTag is equal to no item of a list.
+const noTag = ","
+
 // Undated evaluates the conditions of a request for content with neither a time nor a tag: a
 // condition that needs one fails. 0 means that the content must be sent.
 func Undated(h http.Header) int {

@@ -17,6 +17,6 @@ var novalue = map[string]Getter{
 	"upstream_bytes_received": none, "upstream_bytes_sent": none,
 
 	// Their modules are not there.
-	"ancient_browser": none, "modern_browser": none, "memcached_key": none,
-	"uid_reset": none,
+	"memcached_key": none,
+	"uid_reset":     none,
 }
