@@ -11,8 +11,22 @@ server { listen {{LISTEN}}; root html;
   location /constant/ { alias html; try_files /page.html =404; }
   location ~ ^/pattern/ { alias html; try_files /sub$uri /page.html =404; }
   location ~ ^/dir/ { alias html/sub/; try_files / =404; }
-  location /quiet/ { log_not_found off; } } }
+  location /quiet/ { log_not_found off; }
+  location /uid/ { userid on; userid_name id; userid_flags samesite=lax secure httponly; return 200 $uid_got; }
+  location /referer/none { valid_referers none a.test; return 200 "$invalid_referer"; }
+  location /referer/blocked { valid_referers blocked a.test; return 200 "$invalid_referer"; }
+  location /referer/names { valid_referers a.test/b ex.*; return 200 "$invalid_referer"; } } }
 `
 
-var detailsSteps = gets("/a/x", "/f/x", "/405", "/none", "/vars/page.html", "/vars/none", "/vars/sub/index.html", "/constant/x", "/constant/", "/pattern/x",
-	"/pattern/page.html", "/dir/x", "/quiet/none")
+var detailsSteps = append(refererSteps(), gets("/a/x", "/f/x", "/405", "/none", "/vars/page.html", "/vars/none", "/vars/sub/index.html", "/constant/x", "/constant/", "/pattern/x",
+	"/pattern/page.html", "/dir/x", "/quiet/none", "/uid/x")...)
+
+func refererSteps() (steps []step) {
+	for _, target := range []string{"/referer/none", "/referer/blocked", "/referer/names"} {
+		steps = append(steps, step{name: target, raw: get(target)})
+		for _, field := range []string{"", "http://a.test", "HTTPS://A.test/b?c", "http://a.test:80/bc", "http://a.test?/b", "http://su", "***", "http://ex.a/"} {
+			steps = append(steps, step{name: target + " " + field, raw: get(target, "Referer: "+field)})
+		}
+	}
+	return steps
+}

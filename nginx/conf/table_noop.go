@@ -111,7 +111,6 @@ var noOps = map[string]string{
 	"uninitialized_variable_warn":    "it concerns only the error log",
 	"use":                            goRuntime,
 	"user":                           "start culvert as the user that it should run as",
-	"userid_service":                 "ids are random",
 	"variables_hash_bucket_size":     goTables,
 	"variables_hash_max_size":        goTables,
 	"worker_aio_requests":            goRuntime,

@@ -52,7 +52,6 @@ var passed = map[string]string{
 	"ssl_stapling_file":               noStaple,
 	"ssl_stapling_responder":          noStaple,
 	"ssl_stapling_verify":             noStaple,
-	"userid_mark":                     "cookies are not marked",
 	"working_directory":               "the working directory is not changed",
 }
 

@@ -46,6 +46,9 @@ func (p *passRule) modifyResponse(a *proxy.Response) {
 		divert(x, a, diversion{status: a.Status})
 		return
 	}
+	if !s.ignored["X-Accel-Limit-Rate"] {
+		takeLimitRate(x, a.Header.Get("X-Accel-Limit-Rate"))
+	}
 	if uri := a.Header.Get("X-Accel-Redirect"); uri != "" && !s.ignored["X-Accel-Redirect"] {
 		divert(x, a, diversion{uri: uri})
 		return
@@ -55,9 +58,6 @@ func (p *passRule) modifyResponse(a *proxy.Response) {
 	}
 	if a.Header["Content-Type"] != nil {
 		x.w.Header().Del("Content-Type") // an X-Accel-Redirect that led here may have set one
-	}
-	if !s.ignored["X-Accel-Limit-Rate"] {
-		takeLimitRate(x, a.Header.Get("X-Accel-Limit-Rate"))
 	}
 	if !s.ignored["X-Accel-Charset"] {
 		x.charset.accel = a.Header.Get("X-Accel-Charset")

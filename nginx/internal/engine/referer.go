@@ -85,27 +85,47 @@ func (r *refererRule) invalid(x *exchange) bool {
 	if !r.given {
 		return false
 	}
-	field := x.HTTP.Header.Get("Referer")
-	if field == "" {
+	fields := x.HTTP.Header["Referer"]
+	if len(fields) == 0 {
 		return !r.none
 	}
-	rest, ok := strings.CutPrefix(strings.ToLower(field), "http://")
+	rest, ok := referred(fields[0])
 	if !ok {
-		if rest, ok = strings.CutPrefix(strings.ToLower(field), "https://"); !ok {
-			return !r.blocked
-		}
+		return !r.blocked
 	}
-	rest = field[len(field)-len(rest):]
 	host, path := rest, ""
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		host, path = rest[:i], rest[i:]
+	if i := strings.IndexAny(rest, "/:"); i >= 0 {
+		host = rest[:i]
 	}
-	host = hostName(host)
-	if want, _, _, found := r.names.Find(host); found && strings.HasPrefix(path, want) {
-		return false
+	if i := strings.IndexByte(rest, '/'); i >= 0 {
+		path = rest[i:]
+	}
+	if len(host) > maxRefererHost {
+		return true
+	}
+	host = strings.ToLower(host)
+	if want, _, _, found := r.names.Find(host); found {
+		return !strings.HasPrefix(path, want)
 	}
 	if r.serverNames && slices.ContainsFunc(x.server.names, func(n nameRule) bool { return n.matches(host) }) {
 		return false
 	}
 	return !slices.ContainsFunc(r.patterns, func(re *regexp.Regexp) bool { return re.MatchString(rest) })
+}
+
+// maxRefererHost bounds the host of a valid Referer.
+const maxRefererHost = 256
+
+// referred returns what stands behind the scheme of a Referer. ok is false for one that is no URL of http or https, as a firewall
+// leaves it.
+func referred(field string) (rest string, ok bool) {
+	if len(field) < len("http://i.ru") {
+		return "", false
+	}
+	for _, scheme := range [...]string{"http://", "https://"} {
+		if strings.EqualFold(field[:len(scheme)], scheme) {
+			return field[len(scheme):], true
+		}
+	}
+	return "", false
 }

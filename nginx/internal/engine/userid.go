@@ -3,6 +3,7 @@ package engine
 import (
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"net/http"
 	"slices"
@@ -21,9 +22,11 @@ var useridModule = module{
 		{name: "userid_domain", compile: unlessNone(func(u *useridRule) *string { return &u.domain })},
 		{name: "userid_expires", compile: useridExpires},
 		{name: "userid_flags", compile: useridFlags},
+		{name: "userid_mark", compile: useridMark},
 		{name: "userid_name", compile: setText(useridSlot, func(u *useridRule) *string { return &u.name })},
 		{name: "userid_p3p", compile: unlessNone(func(u *useridRule) *string { return &u.p3p })},
 		{name: "userid_path", compile: setText(useridSlot, func(u *useridRule) *string { return &u.path })},
+		{name: "userid_service", compile: useridService},
 	},
 	variables: map[string]variable{
 		"uid_got": nonEmpty(func(x *exchange) string { got, _ := userIDs(x); return got }),
@@ -37,7 +40,7 @@ var useridSlot = newSlot(useridRule{name: "uid", path: "/"})
 
 // useridRule is how clients receive an id in a cookie (ngx_http_userid_filter_module.c).
 type useridRule struct {
-	mode    string // "on", "v1" (its ids differ only in their bytes, which are random), "log", or "" for off
+	mode    string // "on", "v1", "log", or "" for off
 	name    string
 	domain  string
 	path    string
@@ -45,6 +48,30 @@ type useridRule struct {
 	max     bool
 	p3p     string
 	flags   []string
+	service *uint32 // the first number of ids; nil: the server's address, or 0 for v1
+	mark    string  // of the cookies; "" is none
+}
+
+// useridMark compiles "userid_mark letter|digit|=|off".
+func useridMark(_ *compiler, l *level, d *conf.Directive) error {
+	u := useridSlot.edit(l)
+	switch mark := d.Args[0]; {
+	case mark == "off":
+		u.mark = ""
+	case len(mark) == 1 && consistsOf(mark, "="):
+		u.mark = mark
+	default:
+		return d.Errorf("\"userid_mark\" directive value must be \"off\" or a single letter, digit or \"=\"")
+	}
+	return nil
+}
+
+// useridService compiles "userid_service number".
+func useridService(_ *compiler, l *level, d *conf.Directive) error {
+	n, err := d.Number()
+	service := uint32(n)
+	useridSlot.edit(l).service = &service
+	return err
 }
 
 // unlessNone compiles a text that "none" unsets.
@@ -71,7 +98,7 @@ func useridExpires(_ *compiler, l *level, d *conf.Directive) error {
 	return err
 }
 
-// userFlags are the words of userid_flags.
+// userFlags are the words of userid_flags, in the order of their attributes.
 var userFlags = []string{"secure", "httponly", "samesite=strict", "samesite=lax", "samesite=none"}
 
 // useridFlags compiles "userid_flags off|flag ...".
@@ -86,32 +113,71 @@ func useridFlags(_ *compiler, l *level, d *conf.Directive) error {
 			return d.Errorf("invalid value \"%s\"", flag)
 		}
 	}
-	u.flags = d.Args
+	u.flags = slices.DeleteFunc(slices.Clone(userFlags), func(flag string) bool { return !slices.Contains(d.Args, flag) })
 	return nil
 }
 
 // useridState is that of one request.
 type useridState struct {
-	assigned []byte // the new client's id
+	assigned []byte // the client's new id
 }
 
-// userIDs returns the client's id as got, or a new one as set.
+// userIDs returns the client's id as got, and the one that it is sent as set.
 func userIDs(x *exchange) (got, set string) {
 	u := useridSlot.of(x.level)
 	if u.mode == "" {
 		return "", ""
 	}
-	if id := decodeUserID(vars.Cookie(x.HTTP, u.name)); id != nil {
-		return logUserID(u.name, id), ""
-	}
-	if u.mode == "log" {
-		return "", ""
+	id := decodeUserID(vars.Cookie(x.HTTP, u.name))
+	if id != nil {
+		got = logUserID(u.name, id)
 	}
 	if x.userid.assigned == nil {
-		x.userid.assigned = make([]byte, 16)
-		_, _ = rand.Read(x.userid.assigned) // never fails
+		x.userid.assigned = u.assign(x, id)
 	}
-	return "", logUserID(u.name, x.userid.assigned)
+	if x.userid.assigned == nil {
+		return got, ""
+	}
+	return got, logUserID(u.name, x.userid.assigned)
+}
+
+// assign returns the id that the client is to be sent: a new one, that which it has if it lacks the mark, or nil for none.
+func (u *useridRule) assign(x *exchange, has []byte) []byte {
+	if u.mode == "log" {
+		return nil
+	}
+	if has != nil {
+		switch reset, _ := x.engine.scope.Find("uid_reset")(&x.Request); reset {
+		case "", "0":
+			if cookie := vars.Cookie(x.HTTP, u.name); u.mark != "" && !strings.HasPrefix(cookie[22:], u.mark+"=") {
+				return has
+			}
+			return nil
+		case "log":
+			x.logAt(LevelNotice, "userid cookie \""+logUserID(u.name, has)+"\" was reset", "")
+		}
+	}
+	return u.newID(x)
+}
+
+// newID returns a new id: the first number of a service, and random bytes. nginx's are the time, the process and a count, by
+// which the ids of others can be found.
+func (u *useridRule) newID(x *exchange) []byte {
+	id := make([]byte, 16)
+	_, _ = rand.Read(id) // never fails
+	id[15] |= 1          // the last number is not 0
+	switch {
+	case u.mode == "v1" && u.service != nil:
+		binary.LittleEndian.PutUint32(id, *u.service)
+	case u.service != nil:
+		binary.BigEndian.PutUint32(id, *u.service)
+	default:
+		clear(id[:4])
+		if addr := localIP(x.HTTP).Unmap().AsSlice(); u.mode != "v1" && len(addr) > 0 {
+			copy(id, addr[len(addr)-4:])
+		}
+	}
+	return id
 }
 
 // decodeUserID decodes a cookie's 22 characters and perhaps "==".
@@ -146,7 +212,11 @@ func sendUserID(x *exchange, h http.Header) {
 	if _, set := userIDs(x); set == "" {
 		return
 	}
-	cookie := u.name + "=" + base64.StdEncoding.EncodeToString(x.userid.assigned)
+	text := []byte(base64.StdEncoding.EncodeToString(x.userid.assigned))
+	if u.mark != "" {
+		text[22] = u.mark[0]
+	}
+	cookie := u.name + "=" + string(text)
 	switch {
 	case u.max:
 		cookie += "; expires=Thu, 31-Dec-37 23:55:55 GMT"

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
 // variablesModule holds the directives that only define variables.
@@ -74,7 +75,7 @@ func (c *compiler) definedName(d *conf.Directive) (string, error) {
 		return "", d.Errorf("invalid variable name \"%s\"", last)
 	}
 	lower := strings.ToLower(name)
-	if c.scope.Builtin(lower) {
+	if c.scope.Builtin(lower) && !vars.Replaceable(lower) {
 		return "", d.Errorf("the duplicate \"%s\" variable", name)
 	}
 	return lower, nil

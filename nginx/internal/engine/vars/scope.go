@@ -54,11 +54,14 @@ func (s *Scope) DeclareCapture(name string) {
 	}
 }
 
+// Replaceable reports whether a configuration may define a variable of this name, though it is one of nginx's own.
+func Replaceable(name string) bool { return name == "memcached_key" || name == "uid_reset" }
+
 // DeclareSet declares a variable that Request.SetVariable sets. It returns false for one of
 // nginx's own. Until it is set, a capture or a map of the name applies; without one the variable
 // is empty if empty is set, and else has no value.
 func (s *Scope) DeclareSet(name string, empty bool) bool {
-	if s.Builtin(name) && name != "memcached_key" {
+	if s.Builtin(name) && !Replaceable(name) {
 		return false
 	}
 	before := s.declared[name]
