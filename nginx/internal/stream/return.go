@@ -22,8 +22,13 @@ func (r *Return) serve(_ context.Context, s *Session) int {
 	_ = s.conn.SetWriteDeadline(time.Now().Add(returnTimeout))
 	n, err := s.conn.Write([]byte(text))
 	s.sent.Add(int64(n))
-	if err != nil {
-		s.LogAt(levelInfo, "send() failed ("+reason(err)+")")
+	switch {
+	case err == nil:
+		return statusOK
+	case timedOut(err):
+		s.LogAt(levelInfo, "connection timed out (110: Connection timed out)")
+		return statusOK
 	}
-	return statusOK
+	s.LogAt(levelInfo, "send() failed ("+reason(err)+")")
+	return statusFailed
 }
