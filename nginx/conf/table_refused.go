@@ -27,8 +27,6 @@ var refused = map[string]string{
 	"perl_modules":              "there is no Perl",
 	"perl_require":              "there is no Perl",
 	"perl_set":                  "there is no Perl",
-	"proxy_ssl_password_file":   "",
-	"ssl_password_file":         "",
 	"xml_entities":              "XML is not transformed",
 	"xslt_last_modified":        "XML is not transformed",
 	"xslt_param":                "XML is not transformed",

@@ -82,6 +82,7 @@ func (f *family) certificates() []directive {
 		{name: "ssl_certificate_key", compile: f.sslCertificate},
 		{name: "ssl_crl", compile: f.sslCRL},
 		{name: "ssl_name", compile: setValue(f.slot, func(s *proxySettings) *vars.Value { return &s.sslName })},
+		{name: "ssl_password_file", compile: f.sslPasswordFile},
 		{name: "ssl_protocols", compile: f.sslProtocols},
 		{name: "ssl_server_name", compile: setFlag(f.slot, func(s *proxySettings) *bool { return &s.tls.sni })},
 		{name: "ssl_trusted_certificate", compile: f.sslTrustedCertificate},

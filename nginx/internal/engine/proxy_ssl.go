@@ -22,11 +22,18 @@ type tlsRule struct {
 	cert     string
 	key      string
 	min, max uint16
+
+	passwords string // of proxy_ssl_password_file, a line each
 }
 
 func (f *family) sslTrustedCertificate(c *compiler, l *level, d *conf.Directive) error {
 	f.slot.edit(l).tls.trusted = absolute(c.confDir, d.Args[0])
 	return nil
+}
+
+func (f *family) sslPasswordFile(c *compiler, l *level, d *conf.Directive) (err error) {
+	f.slot.edit(l).tls.passwords, err = readPasswords(c, d)
+	return err
 }
 
 func (f *family) sslCRL(c *compiler, l *level, d *conf.Directive) error {
@@ -68,7 +75,7 @@ func (e *Engine) upstreamTLS(key transportKey) (*tls.Config, error) {
 			return nil, errors.New("no \"proxy_ssl_certificate_key\" is defined for certificate \"" + filepath.Base(rule.cert) + "\"")
 		}
 		at := &conf.Directive{}
-		pair, err := loadPair(sslFile{rule.cert, at}, sslFile{rule.key, at})
+		pair, err := loadPair(sslFile{rule.cert, at}, sslFile{rule.key, at}, rule.passwords)
 		if err != nil {
 			return nil, err
 		}

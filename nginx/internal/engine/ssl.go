@@ -3,8 +3,10 @@ package engine
 import (
 	"crypto/tls"
 	"os"
+	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/certs"
 )
 
 // sslModule holds the certificates of servers and verifies those of clients (ngx_http_ssl_module.c).
@@ -14,6 +16,7 @@ var sslModule = module{
 		{name: "ssl_certificate_key", repeatable: true, compile: sslCertificateKey},
 		{name: "ssl_client_certificate", compile: sslClientCertificate},
 		{name: "ssl_crl", compile: sslCRL},
+		{name: "ssl_password_file", compile: sslPasswordFile},
 		{name: "ssl_protocols", compile: sslProtocols},
 		{name: "ssl_reject_handshake", compile: setFlag(sslSlot, func(s *sslSettings) *bool { return &s.reject })},
 		{name: "ssl_trusted_certificate", compile: sslTrustedCertificate},
@@ -29,6 +32,7 @@ var sslSlot = newSlot(sslSettings{client: clientCertRule{depth: 1}})
 // certificate.
 type sslSettings struct {
 	certs, keys []sslFile
+	passwords   string // of ssl_password_file, a line each
 	min, max    uint16 // 0 is Go's choice
 	client      clientCertRule
 	reject      bool // handshakes; a server that does needs no certificate
@@ -97,7 +101,7 @@ func (s *server) tlsConfig(http2 bool) (*tls.Config, error) {
 		return nil, cert.at.Errorf("no \"ssl_certificate_key\" is defined for certificate \"%s\"", cert.at.Args[0])
 	}
 	for i, cert := range settings.certs {
-		pair, err := loadPair(cert, settings.keys[i])
+		pair, err := loadPair(cert, settings.keys[i], settings.passwords)
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +113,23 @@ func (s *server) tlsConfig(http2 bool) (*tls.Config, error) {
 // rejecting ends a handshake: crypto/tls sends the alert unrecognized_name, as nginx does, if there is no certificate.
 var rejecting = &tls.Config{}
 
-func loadPair(cert, key sslFile) (tls.Certificate, error) {
+// sslPasswordFile compiles "ssl_password_file file".
+func sslPasswordFile(c *compiler, l *level, d *conf.Directive) (err error) {
+	sslSlot.edit(l).passwords, err = readPasswords(c, d)
+	return err
+}
+
+// readPasswords reads the file that d names at once: it may be a pipe.
+func readPasswords(c *compiler, d *conf.Directive) (string, error) {
+	list, err := certs.ReadPasswords(absolute(c.confDir, d.Args[0]))
+	if err != nil {
+		return "", d.Errorf("%s", err)
+	}
+	return strings.Join(list, "\n"), nil
+}
+
+// loadPair loads a certificate. An encrypted key is decrypted by one of the passwords, of which each is a line.
+func loadPair(cert, key sslFile, passwords string) (tls.Certificate, error) {
 	certPEM, err := os.ReadFile(cert.name)
 	if err != nil {
 		return tls.Certificate{}, cert.at.Errorf("cannot load certificate \"%s\": %s", cert.name, conf.Errno(err))
@@ -118,7 +138,11 @@ func loadPair(cert, key sslFile) (tls.Certificate, error) {
 	if err != nil {
 		return tls.Certificate{}, key.at.Errorf("cannot load certificate key \"%s\": %s", key.name, conf.Errno(err))
 	}
-	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	var list []string
+	if passwords != "" {
+		list = strings.Split(passwords, "\n")
+	}
+	pair, err := certs.Pair(certPEM, keyPEM, list)
 	if err != nil {
 		return tls.Certificate{}, key.at.Errorf("cannot use certificate \"%s\" with key \"%s\": %s", cert.name, key.name, err)
 	}

@@ -32,6 +32,7 @@ var streamProxyModule = module{
 		{name: "proxy_ssl_certificate_key", compile: streamProxyCertificate},
 		{name: "proxy_ssl_crl", compile: streamProxyFile},
 		{name: "proxy_ssl_name", compile: streamProxyName},
+		{name: "proxy_ssl_password_file", compile: streamProxyPasswordFile},
 		{name: "proxy_ssl_protocols", compile: streamProxyProtocols},
 		{name: "proxy_ssl_server_name", compile: setFlag(streamProxySlot, func(s *streamProxySettings) *bool { return &s.tls.sni })},
 		{name: "proxy_ssl_session_reuse", compile: setFlag(streamProxySlot, func(s *streamProxySettings) *bool { return &s.sessions })},

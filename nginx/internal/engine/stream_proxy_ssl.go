@@ -38,6 +38,11 @@ func streamProxyFile(c *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
+func streamProxyPasswordFile(c *compiler, l *level, d *conf.Directive) (err error) {
+	streamProxySlot.edit(l).tls.passwords, err = readPasswords(c, d)
+	return err
+}
+
 func streamProxyName(c *compiler, l *level, d *conf.Directive) error {
 	value, err := c.value(d, d.Args[0])
 	streamProxySlot.edit(l).name = &value
@@ -118,7 +123,7 @@ func (r *streamTLSRule) loadCertificate() error {
 	if r.variables = !constant || !constantKey; r.variables {
 		return nil
 	}
-	pair, err := loadPair(sslFile{cert, s.certAt}, sslFile{key, s.keyAt})
+	pair, err := loadPair(sslFile{cert, s.certAt}, sslFile{key, s.keyAt}, s.tls.passwords)
 	if err != nil {
 		return err
 	}
@@ -160,7 +165,7 @@ func (r *streamTLSRule) evaluateCertificate(session *stream.Session, c *tls.Conf
 	if cert == "" || strings.HasSuffix(cert, "/") && s.certAt.Args[0][0] == '$' {
 		return true
 	}
-	pair, err := loadPair(sslFile{cert, &conf.Directive{}}, sslFile{value(s.key, session), &conf.Directive{}})
+	pair, err := loadPair(sslFile{cert, &conf.Directive{}}, sslFile{value(s.key, session), &conf.Directive{}}, s.tls.passwords)
 	if err != nil {
 		session.Error(err.Error())
 		return false

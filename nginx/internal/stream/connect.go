@@ -30,7 +30,7 @@ func FromContext(ctx context.Context) *Session {
 func (p *Proxy) connect(ctx context.Context, s *Session, group *upstream.Group, name string) (net.Conn, upstream.Lease, int) {
 	request := (&http.Request{RemoteAddr: s.remote}).WithContext(context.WithValue(ctx, sessionKey{}, s))
 	var tried []upstream.Lease
-	began, tries := time.Now(), p.tries(group)
+	began, tries := time.Now(), 0
 	for {
 		lease, err := group.Pick(ctx, request, tried...)
 		if err != nil {
@@ -38,6 +38,9 @@ func (p *Proxy) connect(ctx context.Context, s *Session, group *upstream.Group, 
 			s.Error("no live upstreams")
 			s.end()
 			return nil, lease, statusBadGateway
+		}
+		if len(tried) == 0 { // the first list of names that are looked up is known now
+			tries = p.tries(group)
 		}
 		a := s.begin(lease.Addr())
 		c, status, err := p.reach(ctx, s, lease.Addr(), name)

@@ -24,14 +24,15 @@ func (d *direction) datagrams(ctx context.Context) {
 		}
 		b := buf[:n]
 		d.count(n)
-		if !d.upstream && d.r.proxy.Header > 0 && d.r.countRequests() == 0 {
-			b = d.r.proxy.withHeader(d.r.s, b)
-		}
-		if d.r.isEnded() {
+		if d.r.isEnded() || d.upstream && d.r.proxy.Responses == 0 {
 			return
 		}
+		first := d.r.countDatagram(d.upstream) == 1
 		if d.upstream {
-			d.r.countDatagram(true)
+			d.r.endIfComplete() // before the client receives it
+		}
+		if first && !d.upstream && d.r.proxy.Header > 0 {
+			b = d.r.proxy.withHeader(d.r.s, b)
 		}
 		m, err := d.to.Write(b)
 		d.sent.Add(int64(m))
@@ -40,18 +41,12 @@ func (d *direction) datagrams(ctx context.Context) {
 			return
 		}
 		if !d.upstream {
-			d.r.countDatagram(false)
+			d.r.endIfComplete()
 		}
 		if d.limit.rate > 0 && !d.pause(ctx, n) {
 			return
 		}
 	}
-}
-
-func (r *relay) countRequests() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.requests
 }
 
 // pause waits as long as n bytes take at the limit's rate.
@@ -76,20 +71,27 @@ func (d *direction) refused(err error) {
 	}
 	r.s.Error("recv() failed (" + reason(err) + ")")
 	r.failed(err)
-	if r.countDatagram(true); r.proxy.Responses < 0 || !r.isEnded() {
-		r.end(statusBadGateway, "")
-	}
+	r.countDatagram(true)
+	r.endIfComplete()
+	r.end(statusBadGateway, "")
 }
 
-// countDatagram counts a datagram, and ends the session if it was the last one (ngx_stream_proxy_test_finalize).
-func (r *relay) countDatagram(reply bool) {
+// countDatagram counts a datagram, and returns how many there were in its direction.
+func (r *relay) countDatagram(reply bool) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if reply {
 		r.replies++
-	} else {
-		r.requests++
+		return r.replies
 	}
+	r.requests++
+	return r.requests
+}
+
+// endIfComplete ends the session if there are as many datagrams as there will be (ngx_stream_proxy_test_finalize).
+func (r *relay) endIfComplete() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	p := r.proxy
 	if p.Requests > 0 && r.requests < p.Requests || p.Responses < 0 || r.replies < p.Responses*r.requests {
 		return
