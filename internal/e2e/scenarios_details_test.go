@@ -12,6 +12,8 @@ server { listen {{LISTEN}}; root html;
   location ~ ^/pattern/ { alias html; try_files /sub$uri /page.html =404; }
   location ~ ^/dir/ { alias html/sub/; try_files / =404; }
   location /quiet/ { log_not_found off; }
+  location /sub { auth_request /check; root html; }
+  location /check { log_subrequest on; access_log subrequests.log; return 403; }
   location /uid/ { userid on; userid_name id; userid_flags samesite=lax secure httponly; return 200 $uid_got; }
   location /referer/none { valid_referers none a.test; return 200 "$invalid_referer"; }
   location /referer/blocked { valid_referers blocked a.test; return 200 "$invalid_referer"; }
@@ -19,7 +21,7 @@ server { listen {{LISTEN}}; root html;
 `
 
 var detailsSteps = append(refererSteps(), gets("/a/x", "/f/x", "/405", "/none", "/vars/page.html", "/vars/none", "/vars/sub/index.html", "/constant/x", "/constant/", "/pattern/x",
-	"/pattern/page.html", "/dir/x", "/quiet/none", "/uid/x")...)
+	"/pattern/page.html", "/dir/x", "/quiet/none", "/uid/x", "/sub")...)
 
 func refererSteps() (steps []step) {
 	for _, target := range []string{"/referer/none", "/referer/blocked", "/referer/names"} {

@@ -49,7 +49,6 @@ var noOps = map[string]string{
 	"lingering_time":                 lingers,
 	"lingering_timeout":              lingers,
 	"lock_file":                      oneProcess,
-	"log_subrequest":                 "subrequests are not logged",
 	"map_hash_bucket_size":           goTables,
 	"map_hash_max_size":              goTables,
 	"master_process":                 oneProcess,

@@ -10,7 +10,6 @@ const (
 // passed lists the directives that are accepted and not followed, and that a client, an upstream
 // or an operator may miss: what is served is right without them.
 var passed = map[string]string{
-	"auth_delay":                      "a wrong password is refused at once",
 	"early_hints":                     "interim responses are always forwarded",
 	"http3":                           noQUIC,
 	"http3_hq":                        noQUIC,

@@ -3,6 +3,7 @@ package engine
 import (
 	"net/http"
 	"net/netip"
+	"time"
 
 	"github.com/culvert-go/culvert/nginx/conf"
 )
@@ -12,16 +13,18 @@ var accessModule = module{
 	directives: []directive{
 		{name: "allow", repeatable: true, compile: access},
 		{name: "deny", repeatable: true, compile: access},
+		{name: "auth_delay", compile: setDuration(accessSlot, func(s *accessSettings) *time.Duration { return &s.delay })},
 		{name: "satisfy", compile: setWord(accessSlot, func(s *accessSettings) *bool { return &s.any }, map[string]bool{"all": false, "any": true})},
 	},
 	active: func(l *level) bool { return len(accessSlot.of(l).rules) > 0 },
 	hooks:  hooks{access: byAddress},
 }
 
-// accessSettings are allow, deny and satisfy.
+// accessSettings are allow, deny, satisfy and auth_delay.
 type accessSettings struct {
 	rules []accessRule
-	any   bool // "satisfy any": one check that grants access is enough
+	any   bool          // "satisfy any": one check that grants access is enough
+	delay time.Duration // of a 401
 }
 
 var accessSlot = newSlot(accessSettings{})

@@ -13,6 +13,7 @@ import (
 var logModule = module{
 	directives: []directive{
 		{name: "access_log", repeatable: true, compile: accessLog, notFollowed: compressedLog},
+		{name: "log_subrequest", compile: setFlag(logSlot, func(s *logSettings) *bool { return &s.subrequests })},
 		{name: "log_format", repeatable: true, declare: declareFormat},
 	},
 	active: func(l *level) bool { return len(logSlot.of(l).loggers) > 0 },
@@ -22,6 +23,8 @@ var logModule = module{
 type logSettings struct {
 	loggers []accessLogger
 	formats map[string]logFormat // of http
+
+	subrequests bool // log_subrequest
 }
 
 var logSlot = newSlot(logSettings{})

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/culvert-go/culvert"
@@ -24,6 +26,13 @@ type gunzipSettings struct {
 
 var gunzipSlot = newSlot(gunzipSettings{})
 
+// markGzip says of compressed responses that they depend on the client: others get them decompressed.
+var markGzip = filters.OnResponse(filters.ResponseHooks{Header: func(_ *http.Request, _ int, h http.Header) {
+	if strings.EqualFold(h.Get("Content-Encoding"), "gzip") && !slices.Contains(h["Vary"], "Accept-Encoding") {
+		h.Add("Vary", "Accept-Encoding")
+	}
+}})
+
 // makeGunzip creates the filter of a level that has set something.
 func makeGunzip(_ *compiler, l *level) (err error) {
 	if !gunzipSlot.own(l) {
@@ -42,9 +51,9 @@ func makeGunzip(_ *compiler, l *level) (err error) {
 func decompress(x *exchange) culvert.Filter {
 	s := gunzipSlot.of(x.level)
 	if takesGzip(x) {
-		return nil
+		return markGzip
 	}
-	return s.filter
+	return func(next http.Handler) http.Handler { return s.filter(markGzip(next)) }
 }
 
 // takesGzip reports whether the client accepts gzip and none of gzip's directives excludes it

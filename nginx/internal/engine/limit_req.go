@@ -177,12 +177,7 @@ func limitRequests(x *exchange) int {
 	if s.dryRun {
 		return 0
 	}
-	timer := time.NewTimer(v.wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-x.HTTP.Context().Done():
-	}
+	x.wait(v.wait)
 	return 0
 }
 

@@ -135,6 +135,7 @@ func (x *exchange) run(w http.ResponseWriter, l *level) int {
 		}
 	}
 	if status := x.accessPhase(w); status != 0 {
+		x.delayUnauthorized(status)
 		return status
 	}
 	return x.filtered(x.level.phases.body, w, (*exchange).contentPhase)

@@ -44,10 +44,14 @@ func (x *exchange) subrequest(uri, args string, out io.Writer) (*exchange, error
 	return sub, nil
 }
 
-// branch creates an exchange beside x whose response is discarded. It may outlive x, and its writer hides x's.
+// branch creates an exchange beside x whose response is discarded, with x's query if target has none. It may outlive x, and its
+// writer hides x's.
 func (x *exchange) branch(ctx context.Context, target string) *exchange {
 	sub := &exchange{Request: x.Branch()}
-	uri, args, _ := strings.Cut(target, "?")
+	uri, args, has := strings.Cut(target, "?")
+	if !has {
+		args = x.Args
+	}
 	x.derive(sub, ctx, uri, args, nil)
 	return sub
 }
@@ -114,6 +118,9 @@ func (x *exchange) serveSubrequest() {
 	}
 	if x.stub != nil && x.parts.written == 0 {
 		x.serveStub(x.w.(*subrequestWriter))
+	}
+	if logSlot.of(x.level).subrequests {
+		logRequest(x)
 	}
 }
 
