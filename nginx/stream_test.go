@@ -336,3 +336,15 @@ func TestStreamProxySSL(t *testing.T) {
 		t.Errorf("the error log lacks %q: %s", want, errors)
 	}
 }
+
+// proxy_timeout ends a session in which nothing is moved, not one in which one side sends.
+func TestStreamTimeout(t *testing.T) {
+	up := wiretest.Target(t, func(p *wiretest.Peer) { p.Ended() })
+	s, addr := stream(t, "server { listen PORT; proxy_timeout 200ms; proxy_pass "+up+"; }")
+	c := wiretest.Dial(t, addr)
+	c.Send("bytes")
+	c.Ended()
+	if got, want := s.logged("error.log"), "connection timed out (110: Connection timed out) while proxying connection, client: 127.0.0.1, server: "+addr+", upstream: \""+up+"\", bytes from/to client:5/0, bytes from/to upstream:0/5"; !strings.Contains(got, want) {
+		t.Errorf("the error log lacks %q: %s", want, got)
+	}
+}

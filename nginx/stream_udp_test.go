@@ -146,4 +146,7 @@ func TestStreamUDPReload(t *testing.T) {
 	if got, want := c.receive(), fmt.Sprint("new ", c.LocalAddr().(*net.UDPAddr).Port); got != want {
 		t.Errorf("received %q, want %q", got, want)
 	}
+	if err := s.Shutdown(t.Context()); err != nil { // which does not wait until the former session times out
+		t.Error(err)
+	}
 }

@@ -16,7 +16,7 @@ var own = map[string]ownDirective{
 }
 
 // unlisted are directives of nginx's that crossplane does not know, with one that has their contexts and arguments.
-var unlisted = map[string]string{"uwsgi_string": "uwsgi_modifier1"}
+var unlisted = map[string]string{"uwsgi_string": "uwsgi_modifier1", "proxy_socket_rcvbuf": "proxy_buffer_size", "proxy_socket_sndbuf": "proxy_buffer_size"}
 
 // matchOwn is a crossplane.MatchFunc for both.
 func matchOwn(name string) (masks []uint, known bool) {

@@ -68,6 +68,7 @@ func TestErrors(t *testing.T) {
 		{"first error first, other way", "foo;\ninclude bad.conf;", `unknown directive "foo" in DIR/nginx.conf:1`},
 		{"refused", "http { server { location / { tunnel_pass a; } } }", `directive "tunnel_pass" is not supported by culvert yet (requests to upstreams are HTTP/1.1) in DIR/nginx.conf:1`},
 		{"refused block", "mail {\n}", `directive "mail" is not supported by culvert yet (mail is not proxied) in DIR/nginx.conf:1`},
+		{"buffers of sockets", "stream { proxy_socket_rcvbuf 1k 2k; }", `invalid number of arguments in "proxy_socket_rcvbuf" directive in DIR/nginx.conf:1`},
 		{"not inside stream", "stream { server { root html; } }", `"root" directive is not allowed here in DIR/nginx.conf:1`},
 		{"twice inside stream", "stream { server { return a; return b; } }", `"return" directive is duplicate in DIR/nginx.conf:1`},
 		{"refused inside stream", "stream { ssl_ocsp on; }", `directive "ssl_ocsp" is not supported by culvert yet (only off) in DIR/nginx.conf:1`},

@@ -1,14 +1,15 @@
 package conf
 
 const (
-	goRuntime  = "the Go runtime decides"
-	goMemory   = "memory is managed by the Go runtime"
-	lingers    = "a client has two seconds to read the last response of its connection"
-	goTables   = "tables grow by themselves"
-	kernelPath = "the kernel's fast path is used where there is one"
-	oneProcess = "culvert is one process"
-	goTLS      = "crypto/tls has its own, safe choice"
-	streams    = "bodies are streamed, never stored"
+	goRuntime     = "the Go runtime decides"
+	goMemory      = "memory is managed by the Go runtime"
+	lingers       = "a client has two seconds to read the last response of its connection"
+	goTables      = "tables grow by themselves"
+	kernelBuffers = "the kernel adapts the buffers of sockets"
+	kernelPath    = "the kernel's fast path is used where there is one"
+	oneProcess    = "culvert is one process"
+	goTLS         = "crypto/tls has its own, safe choice"
+	streams       = "bodies are streamed, never stored"
 )
 
 // noOps lists the directives that can be left out without a client or an
@@ -70,6 +71,8 @@ var noOps = map[string]string{
 	"proxy_headers_hash_bucket_size": goTables,
 	"proxy_headers_hash_max_size":    goTables,
 	"proxy_send_lowat":               goRuntime,
+	"proxy_socket_rcvbuf":            kernelBuffers,
+	"proxy_socket_sndbuf":            kernelBuffers,
 	"proxy_socket_keepalive":         "TCP keepalive is always on",
 	"proxy_ssl_certificate_cache":    "certificates are read once",
 	"proxy_ssl_session_reuse":        goTLS,

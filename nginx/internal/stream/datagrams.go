@@ -12,18 +12,17 @@ const maxDatagram = 64 << 10
 
 // datagrams moves the datagrams of a session of UDP.
 func (d *direction) datagrams(ctx context.Context) {
-	buf := make([]byte, maxDatagram)
+	next := d.next()
 	for {
-		if _, ok := d.wait(ctx, len(buf)); !ok {
+		if _, ok := d.wait(ctx, maxDatagram); !ok {
 			return
 		}
-		n, err := d.from.Read(buf)
+		b, err := next()
 		if err != nil {
 			d.refused(err)
 			return
 		}
-		b := buf[:n]
-		d.count(n)
+		d.count(len(b))
 		if d.r.isEnded() || d.upstream && d.r.proxy.Responses == 0 {
 			return
 		}
@@ -43,9 +42,22 @@ func (d *direction) datagrams(ctx context.Context) {
 		if !d.upstream {
 			d.r.endIfComplete()
 		}
-		if d.limit.rate > 0 && !d.pause(ctx, n) {
+		if d.limit.rate > 0 && !d.pause(ctx, len(b)) {
 			return
 		}
+	}
+}
+
+// next returns what returns the next datagram of from. One of the target that is longer than proxy_buffer_size is cut, as in nginx:
+// each session has such a buffer.
+func (d *direction) next() func() ([]byte, error) {
+	if c, ok := d.from.(*PacketConn); ok {
+		return c.next
+	}
+	buf := make([]byte, min(d.r.proxy.BufferSize, maxDatagram))
+	return func() ([]byte, error) {
+		n, err := d.from.Read(buf)
+		return buf[:n], err
 	}
 }
 

@@ -27,7 +27,8 @@ type Packets struct {
 
 	mu      sync.Mutex
 	accept  func(*PacketConn)
-	clients map[ends]*PacketConn
+	clients map[ends]*PacketConn     // those that get further datagrams
+	open    map[*PacketConn]struct{} // all that are not closed
 	reading bool
 }
 
@@ -36,7 +37,7 @@ type ends struct{ client, local netip.AddrPort }
 
 // NewPackets returns Packets over a socket, which it owns.
 func NewPackets(c *net.UDPConn) *Packets {
-	return &Packets{conn: newPacketSocket(c), clients: map[ends]*PacketConn{}}
+	return &Packets{conn: newPacketSocket(c), clients: map[ends]*PacketConn{}, open: map[*PacketConn]struct{}{}}
 }
 
 // Serve has accept called for each client that has no session, from now on. It is called on the goroutine that reads, with the
@@ -61,7 +62,7 @@ func (p *Packets) Close() error {
 	err := p.conn.udp.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, c := range p.clients {
+	for c := range p.open {
 		c.cut()
 	}
 	clear(p.clients)
@@ -87,13 +88,13 @@ func (p *Packets) deliver(e ends, b []byte) {
 	c := p.clients[e]
 	fresh := c == nil
 	if fresh {
-		if len(p.clients) >= maxClients || p.accept == nil {
+		if len(p.open) >= maxClients || p.accept == nil {
 			p.mu.Unlock()
 			return
 		}
 		c = &PacketConn{packets: p, ends: e, in: make(chan []byte, maxQueue), done: make(chan struct{})}
 		c.deadline = newDeadline()
-		p.clients[e] = c
+		p.clients[e], p.open[c] = c, struct{}{}
 	}
 	accept := p.accept
 	p.mu.Unlock()
@@ -149,20 +150,26 @@ func (c *PacketConn) cut() { c.once.Do(func() { close(c.done) }) }
 
 // Read implements net.Conn. A datagram that is longer than b is cut.
 func (c *PacketConn) Read(b []byte) (int, error) {
+	d, err := c.next()
+	return copy(b, d), err
+}
+
+// next returns the next datagram.
+func (c *PacketConn) next() ([]byte, error) {
 	select {
 	case d := <-c.in:
 		c.packets.queued.Add(int64(-len(d)))
-		return copy(b, d), nil
+		return d, nil
 	default:
 	}
 	select {
 	case d := <-c.in:
 		c.packets.queued.Add(int64(-len(d)))
-		return copy(b, d), nil
+		return d, nil
 	case <-c.done:
-		return 0, net.ErrClosed
+		return nil, net.ErrClosed
 	case <-c.deadline.passed():
-		return 0, os.ErrDeadlineExceeded
+		return nil, os.ErrDeadlineExceeded
 	}
 }
 
@@ -173,6 +180,9 @@ func (c *PacketConn) Write(b []byte) (int, error) { return c.packets.conn.write(
 func (c *PacketConn) Close() error {
 	c.forget()
 	c.cut()
+	c.packets.mu.Lock()
+	delete(c.packets.open, c)
+	c.packets.mu.Unlock()
 	for {
 		select {
 		case d := <-c.in:

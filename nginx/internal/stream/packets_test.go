@@ -134,10 +134,22 @@ func TestPacketsClients(t *testing.T) {
 	if n := len(accepted); n != maxClients {
 		t.Errorf("%d sessions", n)
 	}
-	(<-accepted).Close()
+	p.Serve(func(c *PacketConn) { accepted <- c }) // those of a former configuration count, too
+	p.deliver(at(0), nil)
+	if n := len(accepted); n != maxClients {
+		t.Errorf("%d sessions behind a reload", n)
+	}
+	former := <-accepted
+	former.Close()
 	p.deliver(at(maxClients), nil)
 	if n := len(accepted); n != maxClients {
 		t.Errorf("%d sessions behind the end of one", n)
+	}
+	p.Close()
+	for len(accepted) > 0 {
+		if _, err := (<-accepted).Read(make([]byte, 1)); err != nil && !errors.Is(err, net.ErrClosed) {
+			t.Fatal(err)
+		}
 	}
 }
 

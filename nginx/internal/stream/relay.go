@@ -30,6 +30,7 @@ type relay struct {
 	ended    bool
 	status   int
 	text     string // for the log: why it has ended
+	late     bool   // because nothing was moved
 	failure  error  // of the target
 	open     int    // directions that have not ended, for HalfClose
 	requests int    // datagrams of the client
@@ -59,6 +60,8 @@ func (r *relay) run(ctx context.Context) int {
 	move(&down, ctx)
 	moving.Wait()
 	r.log()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	return r.status
 }
 
@@ -78,8 +81,16 @@ func (r *relay) endLocked(status int, text string) {
 
 // log writes nginx's line about the end of a session.
 func (r *relay) log() {
-	if r.text != "" {
-		r.s.logPlain(levelInfo, r.text+", "+r.counts()+r.s.bytes())
+	r.mu.Lock()
+	text, late := r.text, r.late
+	r.mu.Unlock()
+	switch {
+	case text != "":
+		r.s.logPlain(levelInfo, text+", "+r.counts()+r.s.bytes())
+	case late && r.s.udp:
+		r.s.Error("upstream timed out (110: Connection timed out)")
+	case late:
+		r.s.LogAt(levelInfo, "connection timed out (110: Connection timed out)")
 	}
 }
 
@@ -108,21 +119,19 @@ func (r *relay) watch() *time.Timer {
 
 // timeOut ends a relay in which nothing is moved.
 func (r *relay) timeOut() {
-	if !r.s.udp {
-		r.s.LogAt(levelInfo, "connection timed out (110: Connection timed out)")
-		r.end(statusOK, "")
-		return
-	}
 	r.mu.Lock()
-	complete := r.proxy.Responses < 0 || r.replies >= r.proxy.Responses*r.requests
-	r.mu.Unlock()
-	if complete {
-		r.end(statusOK, "udp timed out")
-		return
+	defer r.mu.Unlock()
+	switch {
+	case r.ended:
+	case !r.s.udp:
+		r.late = true
+		r.endLocked(statusOK, "")
+	case r.proxy.Responses < 0 || r.replies >= r.proxy.Responses*r.requests:
+		r.endLocked(statusOK, "udp timed out")
+	default:
+		r.late, r.failure = true, errTimeout
+		r.endLocked(statusBadGateway, "")
 	}
-	r.s.Error("upstream timed out (110: Connection timed out)")
-	r.failed(errTimeout)
-	r.end(statusBadGateway, "")
 }
 
 var errTimeout = errors.New("no response")
