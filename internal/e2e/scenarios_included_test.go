@@ -189,3 +189,35 @@ var browserSteps = func() []step {
 	}
 	return steps
 }()
+
+const sliceConf = `http { access_log off; types { text/html html; } server { listen {{LISTEN}};
+  location / { slice 4; proxy_set_header Range $slice_range; proxy_pass http://{{LISTEN}}/files/; }
+  location /unused/ { slice 4; proxy_pass http://{{LISTEN}}/files/; }
+  location /files/ { alias html/; }
+} }
+`
+
+var sliceFiles = map[string]string{"html/x.html": "0123456789abcdef", "html/empty.html": ""}
+
+var sliceSteps = func() []step {
+	steps := []step{
+		{name: "HEAD", raw: request("HEAD", "/x.html", ""), methods: []string{"HEAD"}},
+		{name: "whole", raw: get("/x.html")},
+		{name: "missing", raw: get("/missing")},
+		{name: "two ranges", raw: get("/x.html", "Range: bytes=1-2,4-5")},
+	}
+	for _, fields := range []string{"Range: bytes=5-6", "Range: bytes=3-8", "Range: bytes=-2", "Range: bytes=9-", "Range: bytes=0-0", "If-None-Match: \"none\"",
+		"If-Modified-Since: Tue, 14 Nov 2023 22:13:20 GMT"} {
+		steps = append(steps, step{name: fields, raw: get("/x.html", fields)}, step{name: "unused " + fields, raw: get("/unused/x.html", fields)})
+	}
+	return steps
+}()
+
+const flvConf = `http { access_log off; types { video/x-flv flv; } server { listen {{LISTEN}}; root html; location / { flv; } } }
+`
+
+var flvSteps = append(gets("/x.flv", "/x.flv?start=4", "/x.flv?start=0", "/x.flv?start=10", "/x.flv?start=-4", "/none.flv", "/dir/"),
+	step{name: "HEAD", raw: request("HEAD", "/x.flv?start=4", ""), methods: []string{"HEAD"}},
+	step{name: "range", raw: get("/x.flv?start=4", "Range: bytes=11-14")},
+	step{name: "POST", raw: request("POST", "/x.flv", "", "Content-Length: 0"), methods: []string{"POST"}},
+)

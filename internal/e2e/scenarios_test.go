@@ -80,6 +80,8 @@ server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps:
 		{name: "ssi", conf: ssiConf, files: ssiFiles, steps: ssiSteps},
 		{name: "dav, empty_gif and random_index", conf: davConf, files: davFiles, steps: davSteps},
 		{name: "browser", conf: browserConf, steps: browserSteps},
+		{name: "slice", conf: sliceConf, files: sliceFiles, steps: sliceSteps},
+		{name: "flv", conf: flvConf, files: map[string]string{"html/x.flv": "0123456789", "html/dir/index.html": "index"}, steps: flvSteps},
 		{name: "charset", conf: charsetConf, files: charsetFiles, steps: charsetSteps},
 		{name: "content", conf: contentConf, files: contentFiles, steps: contentSteps},
 		{name: "autoindex", conf: autoindexConf, files: autoindexFiles, prepare: growTree, zone: "Europe/Berlin", steps: autoindexSteps},

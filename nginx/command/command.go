@@ -41,7 +41,7 @@ func Run(args []string, stdout, stderr io.Writer) int {
 // binary can do.
 const configured = " --with-http_ssl_module --with-http_v2_module --with-http_realip_module --with-http_sub_module" +
 	" --with-http_gunzip_module --with-http_gzip_static_module --with-http_auth_request_module --with-http_secure_link_module" +
-	" --with-http_stub_status_module --with-http_addition_module --with-http_dav_module --with-http_random_index_module" +
+	" --with-http_stub_status_module --with-http_addition_module --with-http_dav_module --with-http_random_index_module --with-http_slice_module --with-http_flv_module" +
 	" --with-stream --with-stream_ssl_module --with-stream_realip_module --with-stream_ssl_preread_module"
 
 // printVersion implements -v, -V and -h, on standard error as nginx does.

@@ -32,19 +32,21 @@ type exchange struct {
 
 	refused      int // the status by which the request is refused before its location is known, 0 if it is not
 	refusal      refusal
-	cleartext    bool // it was sent without TLS to a port of TLS
-	named        bool // the client has named a host
-	unanswered   bool // the connection is closed without a response, and errStatus is logged
-	errStatus    int  // the status that an error page is sent with, 0 for its own
-	redirects    int  // internal redirects and changes of the path so far
-	uriRewritten bool // the path was rewritten inside its location, which need not match it any more
-	uriChanged   bool // path and query differ from those that the client sent
-	behindAlias  bool // try_files has found the path behind the alias of a regular expression
-	madeAbsolute bool // Location was a path
-	failed       bool // an error page has been chosen; another failure gets the built-in one
-	added        bool // whether content is added around that of the response has been decided
-	undecided    bool // no response was made: the status of an error page was returned
-	rootTested   bool // a file was found below the root, or the alias
+	cleartext    bool     // it was sent without TLS to a port of TLS
+	named        bool     // the client has named a host
+	unanswered   bool     // the connection is closed without a response, and errStatus is logged
+	errStatus    int      // the status that an error page is sent with, 0 for its own
+	redirects    int      // internal redirects and changes of the path so far
+	uriRewritten bool     // the path was rewritten inside its location, which need not match it any more
+	uriChanged   bool     // path and query differ from those that the client sent
+	behindAlias  bool     // try_files has found the path behind the alias of a regular expression
+	madeAbsolute bool     // Location was a path
+	failed       bool     // an error page has been chosen; another failure gets the built-in one
+	added        bool     // whether content is added around that of the response has been decided
+	slices       *slicing // that the upstream sends; nil: $slice_range was not used
+	joined       bool     // whether the response is one of slices has been decided
+	undecided    bool     // no response was made: the status of an error page was returned
+	rootTested   bool     // a file was found below the root, or the alias
 
 	// The states of the modules.
 	charset charsetState

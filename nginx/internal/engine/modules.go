@@ -17,11 +17,11 @@ func modules() []*module {
 		// before content
 		&tryFilesModule, &mirrorModule,
 		// content
-		&proxyModule, &grpcModule, &fastCGIModule, &scgiModule, &uwsgiModule, &memcachedModule, &stubStatusModule, &culvertStatusModule, &emptyGIFModule, &randomIndexModule, &indexModule, &autoindexModule, &davModule, &gzipStaticModule, &staticModule,
+		&proxyModule, &grpcModule, &fastCGIModule, &scgiModule, &uwsgiModule, &memcachedModule, &stubStatusModule, &culvertStatusModule, &emptyGIFModule, &flvModule, &randomIndexModule, &indexModule, &autoindexModule, &davModule, &gzipStaticModule, &staticModule,
 		&rootModule, &typesModule,
 		&errorPageModule, &redirectModule,
 		// filters of the response
-		&gunzipModule, &subModule, &charsetModule, &ssiModule, &additionModule, &gzipModule, &limitRateModule,
+		&sliceModule, &gunzipModule, &subModule, &charsetModule, &ssiModule, &additionModule, &gzipModule, &limitRateModule,
 		&serverHeaderModule, &expiresModule, &useridModule, &addTrailerModule, &addHeaderModule, &chunkedModule, &keepaliveModule,
 		&logModule,
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/clientside"
 	httpheader "github.com/culvert-go/culvert/internal/header"
@@ -112,6 +113,12 @@ func (x *exchange) serveSubrequest() {
 			}
 		}
 	}()
+	if x.slices != nil {
+		if x.filtered([]func(*exchange) culvert.Filter{joinSlices}, x.w, (*exchange).contentPhase) != 0 {
+			x.parts.broken = true
+		}
+		return
+	}
 	status := x.process(x.w)
 	for status != 0 && x.stub == nil {
 		status = x.special(status)

@@ -34,7 +34,7 @@ func multiple(w http.ResponseWriter, r *http.Request, c Content, parts []span) i
 	defer b.Leave()
 	for i, p := range parts {
 		write(b, headers[i])
-		sendPart(b, c.File, p)
+		sendPart(b, c, p)
 	}
 	write(b, tail)
 	return 0

@@ -18,6 +18,26 @@ func (s span) contentRange(size int64) string {
 	return fmt.Sprintf("bytes %d-%d/%d", s.start, s.end-1, size)
 }
 
+// Part evaluates the conditions and the range of a request for content of size bytes that a server
+// sends in parts. status is 200, or 206 for one range, whose bytes are from start up to but not
+// including end; else 304, 412 or 416. Several ranges mean the whole.
+func Part(h http.Header, etag string, modified time.Time, size int64, since Since) (start, end int64, status int) {
+	if etag == "" {
+		etag = noTag
+	}
+	if status = conditions(h, etag, Content{ModTime: modified, Since: since}); status != 0 {
+		return 0, 0, status
+	}
+	ranges, ok := requestedRanges(h, etag, modified, size)
+	switch {
+	case !ok:
+		return 0, 0, http.StatusRequestedRangeNotSatisfiable
+	case len(ranges) == 1:
+		return ranges[0].start, ranges[0].end, http.StatusPartialContent
+	}
+	return 0, size, http.StatusOK
+}
+
 // requestedRanges parses Range and If-Range as ngx_http_range_header_filter does. No ranges mean
 // the whole file; ok is false for 416. Ranges that sum up to more than the file mean the whole
 // file, too.

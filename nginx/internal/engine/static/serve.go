@@ -19,6 +19,10 @@ type Content struct {
 	// Size is its length in bytes and ModTime when it was changed.
 	Size    int64
 	ModTime time.Time
+	// Prefix is sent in front of the file, and Skip is how much of the file is left out at its
+	// beginning. Size is the length of what remains, with the prefix.
+	Prefix string
+	Skip   int64
 	// Type is the Content-Type.
 	Type string
 	// Since is the meaning of If-Modified-Since. NoETag omits the ETag, NoRanges sends the whole
@@ -125,20 +129,28 @@ func setType(w http.ResponseWriter, t string) {
 func send(w http.ResponseWriter, r *http.Request, c Content, part span) {
 	b := deadline.Bound(w, r, c.SendTimeout)
 	defer b.Leave()
-	sendPart(b, c.File, part)
+	sendPart(b, c, part)
 }
 
-// sendPart sends a part of a file. If the file has become shorter, or the client has disconnected or is too slow, the response
-// is incomplete, so it is aborted.
-func sendPart(b *deadline.Bounded, f *File, part span) {
+// sendPart sends a part of the content. If the file has become shorter, or the client has disconnected or is too slow, the
+// response is incomplete, so it is aborted.
+func sendPart(b *deadline.Bounded, c Content, part span) {
+	if n := int64(len(c.Prefix)); part.start < n {
+		write(b, c.Prefix[part.start:min(part.end, n)])
+		if part.start = n; part.start >= part.end {
+			return
+		}
+	}
+	from := c.Skip - int64(len(c.Prefix)) // of the file to the content
+	part = span{part.start + from, part.end + from}
 	if part.length() <= small {
-		sendSmall(b, f, part)
+		sendSmall(b, c.File, part)
 		return
 	}
-	if part.start > 0 && f.seek(part.start) != nil {
+	if part.start > 0 && c.File.seek(part.start) != nil {
 		panic(http.ErrAbortHandler)
 	}
-	if err := b.SendFile(f, part.length()); err != nil {
+	if err := b.SendFile(c.File, part.length()); err != nil {
 		panic(http.ErrAbortHandler)
 	}
 }

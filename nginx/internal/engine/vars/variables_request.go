@@ -44,7 +44,6 @@ var requestVariables = map[string]Getter{
 	"request_body":       nonEmpty(func(r *Request) string { return r.RequestBody }),
 	"request_completion": known(requestCompletion),
 	"request_port":       known(requestPort),
-	"slice_range":        none, // there is no slice
 	"host":               known(func(r *Request) string { return r.Host }),
 	"remote_user":        nonEmpty(remoteUser),
 	"request":            nonEmpty(func(r *Request) string { return r.Line }),

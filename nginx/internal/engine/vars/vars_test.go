@@ -85,7 +85,7 @@ func TestVariables(t *testing.T) {
 		"$upstream_connect_time":            "-, 0.001",
 		"$upstream_response_length":         "0, 17",
 		"$request_body|$request_completion": "hello|OK",
-		"$http2$http3$slice_range$msie":     "",
+		"$http2$http3$msie":                 "",
 		"$upstream_cache_status$ssl_session_reused": "",
 		"$connection_time":                          "0.000",
 		"$nginx_version":                            "1.29.7",
