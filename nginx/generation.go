@@ -96,7 +96,7 @@ func connectionServer(l engine.Listener, h http.Handler) *server.Server {
 		IdleTimeout:       l.IdleTimeout,
 		MaxHeaderBytes:    l.MaxHeaderBytes,
 		// A client that reads nothing holds its streams for ever otherwise, also when their handlers end.
-		HTTP2:       &http.HTTP2Config{WriteByteTimeout: time.Minute},
+		HTTP2:       &http.HTTP2Config{WriteByteTimeout: time.Minute, MaxConcurrentStreams: l.MaxStreams},
 		ConnContext: l.ConnContext,
 		ConnState:   l.ConnState,
 		// OPTIONS * is no target of nginx's either: the engine refuses it.

@@ -37,7 +37,6 @@ var noOps = map[string]string{
 	"http2_chunk_size":               goMemory,
 	"http2_idle_timeout":             "keepalive_timeout bounds idle connections",
 	"http2_max_concurrent_pushes":    "nothing is pushed",
-	"http2_max_concurrent_streams":   "x/net/http2 has its own bound",
 	"http2_max_field_size":           "large_client_header_buffers bounds headers",
 	"http2_max_header_size":          "large_client_header_buffers bounds headers",
 	"http2_max_requests":             "keepalive_requests bounds them",

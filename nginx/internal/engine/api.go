@@ -75,6 +75,8 @@ type Listener struct {
 	ReadHeaderTimeout time.Duration
 	// MaxHeaderBytes bounds a request's header (large_client_header_buffers).
 	MaxHeaderBytes int
+	// MaxStreams bounds the streams of a connection of HTTP/2 (http2_max_concurrent_streams).
+	MaxStreams int
 	// ProxyProtocol reports whether each connection begins with a PROXY protocol header, below
 	// TLS. Its net.Conn must have the method ProxyAddrs() (client, server net.Addr), which
 	// returns nil if there was no such header, and keep the addresses of the connection itself.

@@ -16,6 +16,7 @@ var listenModule = module{
 	directives: []directive{
 		{name: "client_header_timeout", compile: setDuration(connectionSlot, func(s *connectionSettings) *time.Duration { return &s.headerTimeout })},
 		{name: "http2", compile: setFlag(connectionSlot, func(s *connectionSettings) *bool { return &s.http2 })},
+		{name: "http2_max_concurrent_streams", compile: setNumber(connectionSlot, func(s *connectionSettings) *int { return &s.maxStreams })},
 		{name: "large_client_header_buffers", compile: largeClientHeaderBuffers},
 		{name: "max_headers", compile: setNumber(maxHeadersSlot, func(n *int) *int { return n })},
 		{name: "listen", repeatable: true, compile: listen, notFollowed: noQUIC},
@@ -29,9 +30,10 @@ type connectionSettings struct {
 	headerBytes   int // of the whole header
 	headerTimeout time.Duration
 	http2         bool
+	maxStreams    int // http2_max_concurrent_streams
 }
 
-var connectionSlot = newSlot(connectionSettings{lineBytes: 8 << 10, headerBytes: 32 << 10, headerTimeout: time.Minute})
+var connectionSlot = newSlot(connectionSettings{lineBytes: 8 << 10, headerBytes: 32 << 10, headerTimeout: time.Minute, maxStreams: 128})
 
 // maxHeadersSlot is how many fields a request may have.
 var maxHeadersSlot = newSlot(1000)

@@ -65,6 +65,7 @@ func createListeners(c *compiler) error {
 			IdleTimeout:       keepaliveSlot.of(standard).timeout,
 			ReadHeaderTimeout: conn.headerTimeout,
 			MaxHeaderBytes:    conn.headerBytes,
+			MaxStreams:        conn.maxStreams,
 			ProxyProtocol:     k.proxyProtocol,
 			ConnState:         c.engine.shared.counts.track,
 			ConnContext:       c.engine.shared.conns.Context,

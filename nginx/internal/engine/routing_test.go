@@ -72,7 +72,7 @@ func TestListeners(t *testing.T) {
 	s, err := load(t, map[string]string{"nginx.conf": `events {} http {
 		server { listen 81; listen [::]:81; keepalive_timeout 5s; client_header_timeout 7s; }
 		server { listen 127.0.0.1:81; }
-		server { listen 127.0.0.1:82; http2 on; }
+		server { listen 127.0.0.1:82; http2 on; http2_max_concurrent_streams 7; }
 		server { listen unix:/run/s; listen UNIX:@s; }
 		server { listen unix:/run/s http2; }
 		server { }
@@ -89,6 +89,8 @@ func TestListeners(t *testing.T) {
 	equal(t, "keepalive_timeout", first.IdleTimeout.String(), "5s")
 	equal(t, "client_header_timeout", first.ReadHeaderTimeout.String(), "7s")
 	equal(t, "http2", s.engine.Listeners()[2].HTTP2, true)
+	equal(t, "streams", s.engine.Listeners()[2].MaxStreams, 7)
+	equal(t, "streams by default", first.MaxStreams, 128)
 	equal(t, "no http2", first.HTTP2, false)
 	equal(t, "http2 over a unix socket", s.engine.Listeners()[3].HTTP2, true)
 }
