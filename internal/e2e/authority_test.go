@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"math/big"
 	"time"
 )
@@ -39,6 +40,12 @@ func (a *certificateAuthority) add(name string, parent *x509.Certificate, by *ec
 		panic(err)
 	}
 	a.files[name+".pem"], a.files[name+".key"] = encode("CERTIFICATE", cert.Raw), encode("EC PRIVATE KEY", der)
+	//lint:ignore SA1019 such keys are what ssl_password_file is for
+	encrypted, err := x509.EncryptPEMBlock(rand.Reader, "EC PRIVATE KEY", der, []byte("secret"), x509.PEMCipherAES256)
+	if err != nil {
+		panic(err)
+	}
+	a.files[name+".encrypted"], a.files["passwords"] = string(pem.EncodeToMemory(encrypted)), "wrong\nsecret\n"
 }
 
 func (a *certificateAuthority) pair(name string) tls.Certificate { return a.pairs[name] }

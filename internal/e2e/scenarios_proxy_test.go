@@ -62,11 +62,14 @@ server { listen {{LISTEN}};
   location /othername/ { proxy_pass https://{{TLSUP}}; proxy_ssl_verify on; proxy_ssl_name other.example; proxy_ssl_trusted_certificate ca.pem; }
   location /otherca/ { proxy_pass https://{{TLSUP}}; proxy_ssl_verify on; proxy_ssl_name upstream.example; proxy_ssl_trusted_certificate stranger.pem; }
   location /client/ { proxy_pass https://{{TLSUP}}; proxy_ssl_certificate client.example.pem; proxy_ssl_certificate_key client.example.key; proxy_set_header Host h; }
+  location /encrypted/ { proxy_pass https://{{TLSUP}}; proxy_ssl_certificate client.example.pem; proxy_ssl_certificate_key client.example.encrypted; proxy_ssl_password_file passwords; proxy_set_header Host h; }
+  location /named/ { proxy_pass https://{{TLSUP}}; proxy_ssl_certificate $arg_c.example.pem; proxy_ssl_certificate_key $arg_c.example.encrypted; proxy_ssl_password_file passwords; proxy_set_header Host h; }
+  location /without/ { proxy_pass https://{{TLSUP}}; proxy_ssl_certificate $arg_c; proxy_ssl_certificate_key $arg_c; proxy_set_header Host h; }
   location /protocols/ { proxy_pass https://{{TLSUP}}; proxy_ssl_protocols TLSv1.2; proxy_set_header Host h; }
 } }
 `
 
-var upstreamTLSSteps = gets("/plain/x", "/name/x", "/group/x", "/variable/x?n=a", "/variable/x?n=b", "/verified/x", "/othername/x", "/otherca/x", "/client/x", "/protocols/x")
+var upstreamTLSSteps = gets("/plain/x", "/name/x", "/group/x", "/variable/x?n=a", "/variable/x?n=b", "/verified/x", "/othername/x", "/otherca/x", "/client/x", "/encrypted/x", "/named/x?c=client", "/named/x?c=missing", "/without/x", "/protocols/x")
 
 const resolverConf = `http { access_log off; default_type text/plain; resolver {{DNS}} ipv6=off valid=30s; proxy_http_version 1.1;
 upstream group { server {{UP2}}; }

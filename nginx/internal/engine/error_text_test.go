@@ -52,7 +52,7 @@ func TestConfigurationErrors(t *testing.T) {
 		{"rcvbuf", srv("listen 80 rcvbuf=x;"), `invalid rcvbuf "rcvbuf=x" in DIR/nginx.conf:4`},
 		{"ipv6only", srv("listen 80 ipv6only=x;"), `invalid parameter "ipv6only=x" in DIR/nginx.conf:4`},
 		{"unsupported listen parameter", srv("listen 80 multipath;"), `parameter "multipath" of "listen" is not supported by culvert yet in DIR/nginx.conf:4`},
-		{"TLS without a certificate", srv("listen 443 ssl;"), `no "ssl_certificate" is defined for the "listen ... ssl" directive in DIR/nginx.conf:4`},
+		{"TLS without a certificate", srv("listen 443 ssl;"), `no "ssl_certificate" is defined for the "listen ... ssl" directive in DIR/nginx.conf:3`},
 		{"missing certificate", srv("listen 443 ssl; ssl_certificate c; ssl_certificate_key k;"), `cannot load certificate "DIR/c": 2: No such file or directory in DIR/nginx.conf:4`},
 		{"URL of proxy_pass", srv("location / { proxy_pass ftp://a; }"), `invalid URL prefix in DIR/nginx.conf:4`},
 		{"URI in a regular expression", srv("location ~ a { proxy_pass http://127.0.0.1/x; }"), `"proxy_pass" cannot have URI part in location given by regular expression, or inside named location, or inside "if" statement, or inside "limit_except" block in DIR/nginx.conf:4`},

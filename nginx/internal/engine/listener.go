@@ -29,6 +29,7 @@ type socket struct {
 // virtual is the servers of one address.
 type virtual struct {
 	names    *route.Names[*server]
+	servers  []*server
 	standard *server // default_server, or the first
 	explicit bool    // there is a default_server
 	tuned    bool    // a listen has socket options
@@ -50,6 +51,9 @@ func createListeners(c *compiler) error {
 	}
 	for _, k := range sockets {
 		k.settleHTTP2()
+		if err := k.checkCertificates(); err != nil {
+			return err
+		}
 		config, err := k.tlsConfig()
 		if err != nil {
 			return err
@@ -118,6 +122,7 @@ func (k *socket) attach(c *compiler, s *server, rule listenRule) error {
 		v = &virtual{names: route.NewNames[*server](), standard: s}
 		k.hosts[rule.addr.Addr()] = v
 	}
+	v.servers = append(v.servers, s)
 	if rule.tuned {
 		if v.tuned {
 			return rule.at.Errorf("duplicate listen options for %s", rule.addr)

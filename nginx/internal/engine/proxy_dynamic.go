@@ -47,39 +47,39 @@ func (d *dynamicPass) choose(x *exchange) (http.Handler, int) {
 		}
 		x.proxy.host, x.proxy.port = to.host()
 	}
-	to.sslName = d.pass.settings().sslName.String(&x.Request)
-	to.bind = d.pass.settings().bind.String(&x.Request)
-	found, err := d.proxyFor(x, to)
+	to.connectFrom(d.pass.settings(), &x.Request)
+	g, err := d.groupOf(x, to)
 	if err == nil {
-		err = d.engine.lookUp(x.HTTP.Context(), found.group)
+		err = d.engine.lookUp(x.HTTP.Context(), g)
 	}
 	if err != nil {
 		x.logError(err.Error())
 		return nil, http.StatusBadGateway
 	}
-	return found.handler, 0
+	handler, err := d.proxyFor(g, to)
+	if err != nil {
+		x.logError(err.Error())
+		return nil, http.StatusInternalServerError
+	}
+	return handler, 0
 }
 
-// proxyFor finds or creates the proxy.
-func (d *dynamicPass) proxyFor(x *exchange, to passTo) (dynamicProxy, error) {
-	g, err := d.groupOf(x, to)
-	if err != nil {
-		return dynamicProxy{}, err
-	}
+// proxyFor finds or creates the proxy of a group.
+func (d *dynamicPass) proxyFor(g *group, to passTo) (http.Handler, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if found, ok := d.proxies[to]; ok && found.group == g { // else that one has been closed for others
-		return found, nil
+		return found.handler, nil
 	}
 	h, err := d.engine.newProxy(d.pass, g, to)
 	if err != nil {
-		return dynamicProxy{}, err
+		return nil, err
 	}
 	if len(d.proxies) >= maxDynamic {
 		clear(d.proxies)
 	}
 	d.proxies[to] = dynamicProxy{h, g}
-	return d.proxies[to], nil
+	return h, nil
 }
 
 // groupOf finds the upstream of an address.

@@ -126,10 +126,11 @@ func (e *Engine) lookUp(ctx context.Context, g *group) error {
 	return e.setTargets(g, list)
 }
 
-// setTargets replaces the targets of a group.
+// setTargets replaces the targets of a group, whose schemes may not be in use yet.
 func (e *Engine) setTargets(g *group, list []upstream.Target) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	g.targets = list
 	for _, u := range g.schemes {
 		if err := u.Set(distinct(list)...); err != nil {
 			return err

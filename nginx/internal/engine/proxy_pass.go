@@ -61,6 +61,8 @@ type passTo struct {
 	address string
 	port    string // where address has none; "": it must have one
 	sslName string
+	sslCert string // files
+	sslKey  string
 	bind    string
 }
 
@@ -173,7 +175,7 @@ func mergeProxy(c *compiler, l *level) error {
 // createProxy creates the proxy, or what will create those of a proxy_pass with variables.
 func (p *passRule) createProxy(c *compiler) error {
 	s := p.settings()
-	if p.dynamic == nil && (!isConstant(s.sslName) || !isConstant(s.bind)) {
+	if p.dynamic == nil && (!isConstant(s.sslName) || !isConstant(s.bind) || !s.sslCert.constant()) {
 		p.dynamic = &dynamicPass{}
 	}
 	if p.dynamic != nil {
@@ -192,12 +194,19 @@ func (p *passRule) createProxy(c *compiler) error {
 	}
 	c.deferred = append(c.deferred, func() (err error) {
 		to := p.to
-		to.sslName, _ = s.sslName.Literal()
-		to.bind, _ = s.bind.Literal()
+		to.connectFrom(s, nil)
 		p.proxy, err = c.engine.newProxy(p, g, to)
 		return err
 	})
 	return nil
+}
+
+// connectFrom evaluates what the settings say of the connection. r is nil if there are no variables.
+func (to *passTo) connectFrom(s *proxySettings, r *vars.Request) {
+	to.sslName, to.bind = s.sslName.String(r), s.bind.String(r)
+	if to.scheme == "https" {
+		to.sslCert, to.sslKey = s.sslCert.cert.name(r), s.sslCert.key.name(r)
+	}
 }
 
 func isConstant(v vars.Value) bool {
@@ -317,7 +326,7 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 	}
 	transport, err := e.transport(transportKey{
 		scheme: to.scheme, http2: s.http2, connect: s.connectTimeout, send: s.sendTimeout, read: s.readTimeout, bind: to.bind,
-		keepalive: g.keepalive, tls: s.tls, name: cmp.Or(to.sslName, to.name()),
+		keepalive: g.keepalive, tls: s.tls, name: cmp.Or(to.sslName, to.name()), cert: to.sslCert, key: to.sslKey,
 	})
 	if err != nil {
 		return o, err

@@ -70,6 +70,7 @@ type proxySettings struct {
 	retry          proxy.Retry
 	retryOff       bool
 	sendTimeout    time.Duration
+	sslCert        certPair
 	sslName        vars.Value // "" is $proxy_host
 	tls            tlsRule
 }

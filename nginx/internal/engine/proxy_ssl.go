@@ -12,18 +12,15 @@ import (
 )
 
 // tlsRule is how TLS connections to upstreams are made: the proxy_ssl_ directives except the
-// name.
+// name and the certificate.
 type tlsRule struct {
-	sni      bool
-	verify   bool
-	depth    int
-	trusted  string // files
-	crl      string
-	cert     string
-	key      string
-	min, max uint16
-
-	passwords string // of proxy_ssl_password_file, a line each
+	sni       bool
+	verify    bool
+	depth     int
+	trusted   string // files
+	crl       string
+	passwords string // a line each
+	min, max  uint16
 }
 
 func (f *family) sslTrustedCertificate(c *compiler, l *level, d *conf.Directive) error {
@@ -42,16 +39,13 @@ func (f *family) sslCRL(c *compiler, l *level, d *conf.Directive) error {
 }
 
 func (f *family) sslCertificate(c *compiler, l *level, d *conf.Directive) error {
-	if strings.Contains(d.Args[0], "$") {
-		return d.Errorf("variables in \"%s\" are not supported by culvert yet", d.Name)
-	}
-	name := absolute(c.confDir, d.Args[0])
-	if strings.HasSuffix(d.Name, "_key") {
-		f.slot.edit(l).tls.key = name
+	file, err := newCertFile(c, d)
+	if s := f.slot.edit(l); strings.HasSuffix(d.Name, "_key") {
+		s.sslCert.key = file
 	} else {
-		f.slot.edit(l).tls.cert = name
+		s.sslCert.cert = file
 	}
-	return nil
+	return err
 }
 
 func (f *family) sslProtocols(_ *compiler, l *level, d *conf.Directive) (err error) {
@@ -70,12 +64,11 @@ func (e *Engine) upstreamTLS(key transportKey) (*tls.Config, error) {
 	if !rule.sni {
 		c.ServerName = "0.0.0.0" // an address is never sent (RFC 6066 section 3)
 	}
-	if rule.cert != "" {
-		if rule.key == "" {
-			return nil, errors.New("no \"proxy_ssl_certificate_key\" is defined for certificate \"" + filepath.Base(rule.cert) + "\"")
+	if key.cert != "" {
+		if key.key == "" {
+			return nil, errors.New("no \"proxy_ssl_certificate_key\" is defined for certificate \"" + filepath.Base(key.cert) + "\"")
 		}
-		at := &conf.Directive{}
-		pair, err := loadPair(sslFile{rule.cert, at}, sslFile{rule.key, at}, rule.passwords)
+		pair, err := loadPair(key.cert, key.key, rule.passwords, certPair{})
 		if err != nil {
 			return nil, err
 		}

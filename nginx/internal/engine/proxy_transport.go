@@ -19,6 +19,7 @@ type transportKey struct {
 	keepalive           keepaliveRule
 	tls                 tlsRule
 	name                string // that the certificate is for
+	cert, key           string // files, of the proxy's own certificate
 }
 
 // maxTransports bounds the transports that variables create.

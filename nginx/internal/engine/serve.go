@@ -68,6 +68,7 @@ func (x *exchange) received() int {
 		if x.HTTP.ProtoMajor == 1 { // HTTP/2 ends only the stream
 			x.w.Header().Set("Connection", "close")
 		}
+		_ = x.checkClient() // its error is $ssl_client_verify's
 		x.logRefusal()
 		return x.refused
 	}

@@ -20,6 +20,8 @@ var serverModule = module{
 
 // server is one server block.
 type server struct {
+	engine  *Engine
+	at      *conf.Directive
 	level   *level
 	names   []nameRule
 	listens []listenRule
@@ -42,7 +44,7 @@ func compileServers(c *compiler, http *level, list []*conf.Directive) error {
 }
 
 func compileServer(c *compiler, http *level, d *conf.Directive) error {
-	s := &server{level: http.child(d), named: map[string]*level{}}
+	s := &server{engine: c.engine, at: d, level: http.child(d), named: map[string]*level{}}
 	s.level.server, s.level.locations = s, &route.Locations[*level]{}
 	if err := c.block(s.level, d.Block); err != nil {
 		return err
@@ -52,12 +54,6 @@ func compileServer(c *compiler, http *level, d *conf.Directive) error {
 	}
 	if len(s.listens) == 0 && !s.silent {
 		s.listens = []listenRule{{addr: listenAddr{AddrPort: netip.AddrPortFrom(netip.IPv4Unspecified(), 80)}, at: d}}
-	}
-	ssl := sslSlot.of(s.level)
-	for _, rule := range s.listens {
-		if rule.ssl && len(ssl.certs) == 0 && !ssl.reject {
-			return rule.at.Errorf("no \"ssl_certificate\" is defined for the \"listen ... ssl\" directive")
-		}
 	}
 	c.servers = append(c.servers, s)
 	return nil

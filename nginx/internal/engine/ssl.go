@@ -2,11 +2,8 @@ package engine
 
 import (
 	"crypto/tls"
-	"os"
-	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
-	"github.com/culvert-go/culvert/nginx/internal/engine/certs"
 )
 
 // sslModule holds the certificates of servers and verifies those of clients (ngx_http_ssl_module.c).
@@ -31,34 +28,17 @@ var sslSlot = newSlot(sslSettings{client: clientCertRule{depth: 1}})
 // sslSettings are a level's ssl_ directives. The n-th key belongs to the n-th
 // certificate.
 type sslSettings struct {
-	certs, keys []sslFile
-	passwords   string // of ssl_password_file, a line each
+	certs, keys []certFile
+	passwords   string // a line each
 	min, max    uint16 // 0 is Go's choice
 	client      clientCertRule
 	reject      bool // handshakes; a server that does needs no certificate
 }
 
+// sslFile is a file of revocation lists.
 type sslFile struct {
 	name string
 	at   *conf.Directive
-}
-
-func sslCertificate(c *compiler, l *level, d *conf.Directive) error {
-	s := sslSlot.edit(l)
-	if l.first("ssl_certificate") {
-		s.certs = nil
-	}
-	s.certs = append(s.certs, sslFile{absolute(c.confDir, d.Args[0]), d})
-	return nil
-}
-
-func sslCertificateKey(c *compiler, l *level, d *conf.Directive) error {
-	s := sslSlot.edit(l)
-	if l.first("ssl_certificate_key") {
-		s.keys = nil
-	}
-	s.keys = append(s.keys, sslFile{absolute(c.confDir, d.Args[0]), d})
-	return nil
 }
 
 func sslProtocols(_ *compiler, l *level, d *conf.Directive) (err error) {
@@ -89,23 +69,15 @@ func tlsVersions(d *conf.Directive) (least, most uint16, err error) {
 	return least, most, nil
 }
 
-// tlsConfig loads the certificates of a server that listens with TLS.
-func (s *server) tlsConfig(http2 bool) (*tls.Config, error) {
+// tlsConfig loads the certificates of a server that listens with TLS. k is nil for one of streams, which has no variables in them.
+func (s *server) tlsConfig(k *socket, http2 bool) (*tls.Config, error) {
 	settings := sslSlot.of(s.level)
 	config := &tls.Config{MinVersion: settings.min, MaxVersion: settings.max, NextProtos: []string{"http/1.1"}}
 	if http2 {
 		config.NextProtos = []string{"h2", "http/1.1"}
 	}
-	if len(settings.keys) < len(settings.certs) {
-		cert := settings.certs[len(settings.keys)]
-		return nil, cert.at.Errorf("no \"ssl_certificate_key\" is defined for certificate \"%s\"", cert.at.Args[0])
-	}
-	for i, cert := range settings.certs {
-		pair, err := loadPair(cert, settings.keys[i], settings.passwords)
-		if err != nil {
-			return nil, err
-		}
-		config.Certificates = append(config.Certificates, pair)
+	if err := s.loadCertificates(k, config); err != nil {
+		return nil, err
 	}
 	return config, s.requestCertificates(config)
 }
@@ -113,40 +85,42 @@ func (s *server) tlsConfig(http2 bool) (*tls.Config, error) {
 // rejecting ends a handshake: crypto/tls sends the alert unrecognized_name, as nginx does, if there is no certificate.
 var rejecting = &tls.Config{}
 
-// sslPasswordFile compiles "ssl_password_file file".
-func sslPasswordFile(c *compiler, l *level, d *conf.Directive) (err error) {
-	sslSlot.edit(l).passwords, err = readPasswords(c, d)
-	return err
+// checkCertificates checks that the default server of each address has a certificate, or rejects handshakes, and in that case
+// that the others have one or do so (ngx_http_ssl_init).
+func (k *socket) checkCertificates() error {
+	if !k.ssl {
+		return nil
+	}
+	for _, v := range k.hosts {
+		settings := sslSlot.of(v.standard.level)
+		if len(settings.certs) > 0 {
+			continue
+		}
+		if !settings.reject {
+			return v.standard.noCertificate()
+		}
+		for _, s := range v.servers {
+			if settings := sslSlot.of(s.level); len(settings.certs) == 0 && !settings.reject {
+				return s.noCertificate()
+			}
+		}
+	}
+	return nil
 }
 
-// readPasswords reads the file that d names at once: it may be a pipe.
-func readPasswords(c *compiler, d *conf.Directive) (string, error) {
-	list, err := certs.ReadPasswords(absolute(c.confDir, d.Args[0]))
-	if err != nil {
-		return "", d.Errorf("%s", err)
+// shareClientRules lets a server without certificates verify clients as the default server does, whose handshakes it has.
+func (k *socket) shareClientRules() {
+	for _, v := range k.hosts {
+		for _, s := range v.servers {
+			if settings := sslSlot.of(s.level); settings.client.verify != "" && settings.client.chains == nil {
+				sslSlot.edit(s.level).client.chains = sslSlot.of(v.standard.level).client.chains
+			}
+		}
 	}
-	return strings.Join(list, "\n"), nil
 }
 
-// loadPair loads a certificate. An encrypted key is decrypted by one of the passwords, of which each is a line.
-func loadPair(cert, key sslFile, passwords string) (tls.Certificate, error) {
-	certPEM, err := os.ReadFile(cert.name)
-	if err != nil {
-		return tls.Certificate{}, cert.at.Errorf("cannot load certificate \"%s\": %s", cert.name, conf.Errno(err))
-	}
-	keyPEM, err := os.ReadFile(key.name)
-	if err != nil {
-		return tls.Certificate{}, key.at.Errorf("cannot load certificate key \"%s\": %s", key.name, conf.Errno(err))
-	}
-	var list []string
-	if passwords != "" {
-		list = strings.Split(passwords, "\n")
-	}
-	pair, err := certs.Pair(certPEM, keyPEM, list)
-	if err != nil {
-		return tls.Certificate{}, key.at.Errorf("cannot use certificate \"%s\" with key \"%s\": %s", cert.name, key.name, err)
-	}
-	return pair, nil
+func (s *server) noCertificate() error {
+	return s.at.Errorf("no \"ssl_certificate\" is defined for the \"listen ... ssl\" directive")
 }
 
 // tlsConfig returns the configuration of a socket, nil for cleartext. The client's server name
@@ -157,14 +131,16 @@ func (k *socket) tlsConfig() (*tls.Config, error) {
 	}
 	configs := map[*server]*tls.Config{}
 	for _, s := range k.servers {
-		config, err := s.tlsConfig(k.allowsHTTP2(s))
+		if len(sslSlot.of(s.level).certs) == 0 {
+			continue // its handshakes are rejected, or have the configuration of the default server
+		}
+		config, err := s.tlsConfig(k, k.allowsHTTP2(s))
 		if err != nil {
 			return nil, err
 		}
-		if len(config.Certificates) > 0 || sslSlot.of(s.level).reject {
-			configs[s] = config
-		}
+		configs[s] = config
 	}
+	k.shareClientRules()
 	standard := configs[k.host(k.addr.Addr()).standard]
 	if standard == nil {
 		standard = &tls.Config{NextProtos: []string{"http/1.1"}}

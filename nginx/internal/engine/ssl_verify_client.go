@@ -108,10 +108,7 @@ func verifyClient(x *exchange) int {
 		}
 		return http.StatusMisdirectedRequest
 	}
-	err := x.Conn.VerifyClient(rule, func() error {
-		return rule.chains.Verify(state.PeerCertificates)
-	})
-	x.ClientVerified, x.ClientError = true, err
+	err := x.checkClient()
 	switch {
 	case len(state.PeerCertificates) == 0:
 		if rule.verify == "on" {
@@ -123,6 +120,17 @@ func verifyClient(x *exchange) int {
 		return statusCertificateError
 	}
 	return 0
+}
+
+// checkClient verifies the client's certificate, for the variables about it too.
+func (x *exchange) checkClient() error {
+	rule := &sslSlot.of(x.server.level).client
+	if x.HTTP.TLS == nil || rule.verify == "" {
+		return nil
+	}
+	err := x.Conn.VerifyClient(rule, func() error { return rule.chains.Verify(x.HTTP.TLS.PeerCertificates) })
+	x.ClientVerified, x.ClientError = true, err
+	return err
 }
 
 // serverBySNI returns the server that the client has named in TLS.

@@ -123,7 +123,7 @@ func (r *streamTLSRule) loadCertificate() error {
 	if r.variables = !constant || !constantKey; r.variables {
 		return nil
 	}
-	pair, err := loadPair(sslFile{cert, s.certAt}, sslFile{key, s.keyAt}, s.tls.passwords)
+	pair, err := loadPair(cert, key, s.tls.passwords, certPair{certFile{at: s.certAt}, certFile{at: s.keyAt}})
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (r *streamTLSRule) evaluateCertificate(session *stream.Session, c *tls.Conf
 	if cert == "" || strings.HasSuffix(cert, "/") && s.certAt.Args[0][0] == '$' {
 		return true
 	}
-	pair, err := loadPair(sslFile{cert, &conf.Directive{}}, sslFile{value(s.key, session), &conf.Directive{}}, s.tls.passwords)
+	pair, err := loadPair(cert, value(s.key, session), s.tls.passwords, certPair{})
 	if err != nil {
 		session.Error(err.Error())
 		return false

@@ -28,10 +28,22 @@ func decryptOf(block *pem.Block) func(password string) ([]byte, error) {
 		return func(password string) ([]byte, error) { return decryptPKCS8(block.Bytes, password) }
 	//lint:ignore SA1019 keys of old have no other format
 	case x509.IsEncryptedPEMBlock(block):
-		//lint:ignore SA1019 as above
-		return func(password string) ([]byte, error) { return x509.DecryptPEMBlock(block, []byte(password)) }
+		return func(password string) ([]byte, error) { return decryptTraditional(block, password) }
 	}
 	return nil
+}
+
+// decryptTraditional decrypts a key with DEK-Info (RFC 1421 section 4.6.1.3). A wrong password may leave a padding that looks right.
+func decryptTraditional(block *pem.Block, password string) ([]byte, error) {
+	//lint:ignore SA1019 as above
+	der, err := x509.DecryptPEMBlock(block, []byte(password))
+	if err != nil {
+		return nil, err
+	}
+	if _, err = x509.ParsePKCS1PrivateKey(der); err != nil {
+		_, err = x509.ParseECPrivateKey(der)
+	}
+	return der, err
 }
 
 // encryptedKey is an EncryptedPrivateKeyInfo (RFC 5958 section 3).

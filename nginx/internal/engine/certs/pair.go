@@ -32,7 +32,7 @@ func Pair(cert, key []byte, passwords []string) (tls.Certificate, error) {
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	return tls.X509KeyPair(cert, key)
+	return tls.X509KeyPair(trusted(cert), key)
 }
 
 var errNoPassword = errors.New("the key is encrypted, and no password of ssl_password_file fits")

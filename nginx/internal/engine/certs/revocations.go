@@ -57,7 +57,7 @@ func ReadRevocations(name string, trusted []byte) (*Revocations, error) {
 		if block.Type != "X509 CRL" {
 			continue
 		}
-		list, err := x509.ParseRevocationList(block.Bytes)
+		list, err := parseList(block.Bytes)
 		if err != nil {
 			return nil, errors.New(failed + err.Error() + ")")
 		}

@@ -5,6 +5,7 @@ package certs
 import (
 	"crypto/x509"
 	"errors"
+	"net"
 	"os"
 
 	"github.com/culvert-go/culvert/nginx/conf"
@@ -15,6 +16,7 @@ func ReadRoots(name string) (text []byte, roots *x509.CertPool, err error) {
 	if text, err = os.ReadFile(name); err != nil {
 		return nil, nil, errors.New("cannot load certificate \"" + name + "\": " + conf.Errno(err))
 	}
+	text = trusted(text)
 	roots = x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(text) {
 		return nil, nil, errors.New("cannot load certificate \"" + name + "\": there is none in it")
@@ -36,9 +38,12 @@ func (v *Verifier) Verify(certs []*x509.Certificate) error {
 	if len(certs) == 0 {
 		return errors.New("no certificate was sent")
 	}
-	o := x509.VerifyOptions{Roots: v.Roots, DNSName: v.Name, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{v.Usage}}
+	o := x509.VerifyOptions{Roots: v.Roots, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{v.Usage}}
 	for _, c := range certs[1:] {
 		o.Intermediates.AddCert(c)
+	}
+	if err := v.verifyName(certs[0]); err != nil {
+		return err
 	}
 	chains, err := certs[0].Verify(o)
 	if IsUnknownAuthority(err) {
@@ -57,6 +62,17 @@ func (v *Verifier) Verify(certs []*x509.Certificate) error {
 		}
 	}
 	return err
+}
+
+// verifyName verifies the peer's name. As in nginx (X509_check_host), the common name counts if there is no alternative name of the DNS.
+func (v *Verifier) verifyName(c *x509.Certificate) error {
+	if v.Name == "" {
+		return nil
+	}
+	if len(c.DNSNames) == 0 && len(c.IPAddresses) == 0 && net.ParseIP(v.Name) == nil {
+		c = &x509.Certificate{DNSNames: []string{c.Subject.CommonName}}
+	}
+	return c.VerifyHostname(v.Name)
 }
 
 // IsUnknownAuthority reports whether a chain leads to no known root.
