@@ -348,3 +348,22 @@ func TestStreamTimeout(t *testing.T) {
 		t.Errorf("the error log lacks %q: %s", want, got)
 	}
 }
+
+// Connections are counted in the order in which they were accepted.
+func TestStreamOrder(t *testing.T) {
+	up := reversing(t)
+	_, addr := stream(t, "limit_conn_zone $binary_remote_addr zone=z:1m; server { listen PORT; limit_conn z 1; proxy_pass "+up+"; }")
+	for range 100 {
+		first, second := wiretest.Dial(t, addr), wiretest.Dial(t, addr)
+		second.Ended()
+		first.Send("ab\n")
+		first.Receive("ba\n")
+		first.End()
+		first.Ended()
+		first.Close()
+		second.Close()
+		if t.Failed() {
+			return
+		}
+	}
+}

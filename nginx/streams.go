@@ -41,9 +41,10 @@ func (g *generation) startSession(l engine.StreamListener, env *stream.Env, c ne
 		c.Close()
 		return
 	}
+	s := l.Port.Accept(env, c)
 	go func() {
 		defer g.active.Leave()
-		l.Port.Serve(g.ctx, env, c)
+		s.Serve(g.ctx)
 	}()
 }
 

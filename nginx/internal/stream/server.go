@@ -103,10 +103,24 @@ func (p *Port) Limit(c *PacketConn) {
 	}
 }
 
-// Serve serves a connection and closes it. It returns when the session has ended. ctx cuts it off.
-func (p *Port) Serve(ctx context.Context, env *Env, c net.Conn) {
+// Accept returns the session of a connection that was accepted. Limits and access are decided at once, in the order of the calls,
+// unless they depend on a header of the PROXY protocol. The session must be served.
+func (p *Port) Accept(env *Env, c net.Conn) *Session {
 	s := p.newSession(env, c)
-	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	udp := ""
+	if s.udp {
+		udp = "udp "
+	}
+	s.logPlain(levelInfo, udp+"client "+s.remote+" connected to "+p.Name)
+	if !p.ProxyProtocol {
+		s.enter()
+	}
+	return s
+}
+
+// Serve serves the session and closes its connection. It returns when the session has ended. ctx cuts it off.
+func (s *Session) Serve(ctx context.Context) {
+	stop := context.AfterFunc(ctx, func() { _ = s.raw.Close() })
 	defer stop()
 	s.run(ctx)
 }

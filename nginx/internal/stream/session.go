@@ -38,6 +38,7 @@ type Session struct {
 	preread  *hello.Hello      // nil: none was read, or it was no TLS
 	passes   int
 	status   int
+	refused  int    // the status by which limits or access have refused the session, 0 if they have not
 	action   string // what the session does, for errors
 	attempts []*attempt
 	limit    string // $limit_conn_status
@@ -111,12 +112,9 @@ func (s *Session) SetLimitStatus(status string) { s.limit = status }
 // run takes the session through its phases, logs it and closes its connection.
 func (s *Session) run(ctx context.Context) {
 	defer func() { _ = s.conn.Close() }()
-	udp := ""
-	if s.udp {
-		udp = "udp "
-	}
-	s.logPlain(levelInfo, udp+"client "+s.remote+" connected to "+s.port.Name)
+	defer func() { s.leave() }()
 	s.status = s.phases(ctx)
+	s.leave() // before the log and the end of the connection, by which a client knows that there is room
 	if s.status != passed && s.server.Log != nil {
 		s.action = "logging session"
 		s.server.Log(s)
@@ -129,22 +127,10 @@ func (s *Session) phases(ctx context.Context) int {
 		if status := s.readHeader(); status != 0 {
 			return status
 		}
+		s.enter()
 	}
-	s.findClient()
-	if set := s.server.Set; set != nil {
-		set(s)
-	}
-	if limit := s.server.Limit; limit != nil {
-		leave, ok := limit(s)
-		if !ok {
-			return statusUnavailable
-		}
-		s.leave = sync.OnceFunc(leave)
-		defer s.leave()
-	}
-	if allowed := s.server.Allowed; allowed != nil && !allowed(s) {
-		s.Error("access forbidden by rule")
-		return statusForbidden
+	if s.refused != 0 {
+		return s.refused
 	}
 	if s.port.TLS != nil {
 		if status := s.handshake(ctx); status != 0 {
@@ -160,6 +146,26 @@ func (s *Session) phases(ctx context.Context) int {
 		return statusFailed
 	}
 	return s.server.Content.serve(ctx, s)
+}
+
+// enter takes the session through the phases that need no bytes of it.
+func (s *Session) enter() {
+	s.findClient()
+	if set := s.server.Set; set != nil {
+		set(s)
+	}
+	if limit := s.server.Limit; limit != nil {
+		leave, ok := limit(s)
+		if !ok {
+			s.refused = statusUnavailable
+			return
+		}
+		s.leave = sync.OnceFunc(leave)
+	}
+	if allowed := s.server.Allowed; allowed != nil && !allowed(s) {
+		s.Error("access forbidden by rule")
+		s.refused = statusForbidden
+	}
 }
 
 // findClient replaces the client's address by the one of the PROXY protocol's header, if the peer is trusted
