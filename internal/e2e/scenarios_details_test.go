@@ -12,6 +12,8 @@ server { listen {{LISTEN}}; root html;
   location ~ ^/pattern/ { alias html; try_files /sub$uri /page.html =404; }
   location ~ ^/dir/ { alias html/sub/; try_files / =404; }
   location /quiet/ { log_not_found off; }
+  location = /data.bin { add_header Last-Modified "Mon, 28 Sep 1970 06:00:00 GMT"; }
+  location /hidden/ { alias html/; add_header Last-Modified ""; }
   location /sub { auth_request /check; root html; }
   location /check { log_subrequest on; access_log subrequests.log; return 403; }
   location /uid/ { userid on; userid_name id; userid_flags samesite=lax secure httponly; return 200 $uid_got; }
@@ -20,10 +22,15 @@ server { listen {{LISTEN}}; root html;
   location /referer/names { valid_referers a.test/b ex.*; return 200 "$invalid_referer"; } } }
 `
 
-var detailsSteps = append(refererSteps(), gets("/a/x", "/f/x", "/405", "/none", "/vars/page.html", "/vars/none", "/vars/sub/index.html", "/constant/x", "/constant/", "/pattern/x",
+var detailsSteps = append(fieldSteps(), gets("/a/x", "/f/x", "/405", "/none", "/vars/page.html", "/vars/none", "/vars/sub/index.html", "/constant/x", "/constant/", "/pattern/x",
 	"/pattern/page.html", "/dir/x", "/quiet/none", "/uid/x", "/sub")...)
 
-func refererSteps() (steps []step) {
+func fieldSteps() (steps []step) {
+	for _, target := range []string{"/data.bin", "/hidden/data.bin"} {
+		for _, date := range []string{"Mon, 28 Sep 1970 06:00:00 GMT", "Tue, 14 Nov 2023 22:13:20 GMT"} {
+			steps = append(steps, step{name: target + " " + date, raw: get(target, "Range: bytes=0-3", "If-Range: "+date)})
+		}
+	}
 	for _, target := range []string{"/referer/none", "/referer/blocked", "/referer/names"} {
 		steps = append(steps, step{name: target, raw: get(target)})
 		for _, field := range []string{"", "http://a.test", "HTTPS://A.test/b?c", "http://a.test:80/bc", "http://a.test?/b", "http://su", "***", "http://ex.a/"} {

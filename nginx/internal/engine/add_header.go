@@ -2,6 +2,7 @@ package engine
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/culvert-go/culvert/cachectl"
 	"github.com/culvert-go/culvert/nginx/conf"
@@ -74,4 +75,22 @@ func addHeaders(x *exchange, to http.Header) {
 			to.Add(h.name, value)
 		}
 	}
+}
+
+// hidden is no time that a client may send.
+var hidden = time.Time{}.Add(time.Second)
+
+// shownTime returns the Last-Modified that an add_header makes of a response that may be a range, hidden if it removes it, and the
+// zero time if there is none.
+func shownTime(x *exchange) (shown time.Time) {
+	for _, h := range *addHeaderSlot.of(x.level) {
+		if h.name != "Last-Modified" {
+			continue
+		}
+		var err error
+		if shown, err = http.ParseTime(h.value.String(&x.Request)); err != nil {
+			shown = hidden
+		}
+	}
+	return shown
 }

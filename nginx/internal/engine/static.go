@@ -83,6 +83,7 @@ func fileContent(x *exchange, f *static.File, contentType string) static.Content
 		File:      f,
 		Size:      f.Size,
 		ModTime:   f.ModTime,
+		Shown:     shownTime(x),
 		Type:      contentType,
 		Since:     s.since,
 		NoETag:    !s.etag,

@@ -23,6 +23,9 @@ type Content struct {
 	// beginning. Size is the length of what remains, with the prefix.
 	Prefix string
 	Skip   int64
+	// Shown is the Last-Modified that the client knows, if it is another than ModTime: If-Range is compared with it. The zero
+	// time means ModTime.
+	Shown time.Time
 	// Type is the Content-Type.
 	Type string
 	// Since is the meaning of If-Modified-Since. NoETag omits the ETag, NoRanges sends the whole
@@ -59,7 +62,11 @@ func Serve(w http.ResponseWriter, r *http.Request, c Content) int {
 		w.WriteHeader(http.StatusNotModified)
 		return 0
 	}
-	ranges, ok := requestedRanges(r.Header, etag, c.ModTime, c.Size)
+	shown := c.Shown
+	if shown.IsZero() {
+		shown = c.ModTime
+	}
+	ranges, ok := requestedRanges(r.Header, etag, shown, c.Size)
 	if c.NoRanges || c.MaxRanges > 0 && len(ranges) > c.MaxRanges {
 		ranges, ok = nil, true
 	}
