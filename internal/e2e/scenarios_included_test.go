@@ -1,8 +1,12 @@
 package e2e
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"testing"
 )
 
 const charsetConf = `http { access_log off; types { text/html html; text/css css; }
@@ -221,3 +225,28 @@ var flvSteps = append(gets("/x.flv", "/x.flv?start=4", "/x.flv?start=0", "/x.flv
 	step{name: "range", raw: get("/x.flv?start=4", "Range: bytes=11-14")},
 	step{name: "POST", raw: request("POST", "/x.flv", "", "Content-Length: 0"), methods: []string{"POST"}},
 )
+
+const linksConf = `http { access_log off; types { text/html html; } server { listen {{LISTEN}}; root {{DIR}}/html;
+  location /on/ { disable_symlinks on from=$document_root; }
+  location /owners/ { disable_symlinks if_not_owner from=$document_root; }
+  location /try/ { disable_symlinks on from=$document_root; try_files $uri $uri.html =404; }
+  location /if/ { disable_symlinks on from=$document_root; if (-f $request_filename) { return 204; } return 404; }
+  location /part/ { disable_symlinks on from=$document_root/part; }
+} }
+`
+
+var linksFiles = map[string]string{"html/f": "text", "html/on/dir/index.html": "index", "html/owners/x": "", "html/try/own.html": "tried", "html/if/f": "", "html/part/x": ""}
+
+// makeLinks makes links of the owner of what they lead to, and of others.
+func makeLinks(t *testing.T, dir string) {
+	at := func(name string) string { return filepath.Join(dir, "html", name) }
+	err := errors.Join(os.Symlink("dir", at("on/to")), os.Symlink("on", at("part/on")))
+	for _, in := range []string{"on", "owners", "try", "if", "part"} {
+		err = errors.Join(err, os.Symlink("../f", at(in+"/own")), os.Symlink("../f", at(in+"/others")), os.Lchown(at(in+"/others"), 12345, 12345))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var linksSteps = gets("/f", "/on/own", "/on/others", "/on/dir/", "/on/to/", "/on/to/index.html", "/on/to", "/on/none", "/on/own/x", "/owners/own", "/owners/others", "/try/own", "/try/others", "/if/f", "/if/own", "/part/own", "/part/x")

@@ -82,6 +82,7 @@ server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps:
 		{name: "browser", conf: browserConf, steps: browserSteps},
 		{name: "slice", conf: sliceConf, files: sliceFiles, steps: sliceSteps},
 		{name: "flv", conf: flvConf, files: map[string]string{"html/x.flv": "0123456789", "html/dir/index.html": "index"}, steps: flvSteps},
+		{name: "disable_symlinks", conf: linksConf, files: linksFiles, prepare: makeLinks, steps: linksSteps},
 		{name: "charset", conf: charsetConf, files: charsetFiles, steps: charsetSteps},
 		{name: "content", conf: contentConf, files: contentFiles, steps: contentSteps},
 		{name: "autoindex", conf: autoindexConf, files: autoindexFiles, prepare: growTree, zone: "Europe/Berlin", steps: autoindexSteps},

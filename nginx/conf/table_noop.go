@@ -128,7 +128,6 @@ var noOps = map[string]string{
 // what they say.
 var harmless = map[string][]string{
 	"ssl_ocsp":                  {"off"},
-	"disable_symlinks":          {"off"},
 	"proxy_ignore_client_abort": {"off"},
 	"proxy_store":               {"off"},
 }

@@ -35,7 +35,7 @@ func serveFLV(x *exchange, w http.ResponseWriter) (status int, done bool) {
 		return 0, false
 	}
 	name := filename(x, x.URI)
-	f, dir, status := static.Open(name)
+	f, dir, status := links(x).Open(name)
 	if status != 0 {
 		logOpen(x, name, status)
 		return status, true

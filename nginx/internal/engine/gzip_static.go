@@ -35,7 +35,7 @@ func serveCompressed(x *exchange, w http.ResponseWriter) (status int, done bool)
 		return 0, false
 	}
 	takes := mode == always || takesGzip(x)
-	f, dir, status := static.Open(filename(x, x.URI) + ".gz")
+	f, dir, status := links(x).Open(filename(x, x.URI) + ".gz")
 	if status != 0 || dir {
 		return 0, false
 	}

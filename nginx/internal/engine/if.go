@@ -121,7 +121,7 @@ func fileCondition(c *compiler, d *conf.Directive, args []string) (func(*exchang
 	}
 	name, err := c.value(d, args[1])
 	return func(x *exchange) bool {
-		info, err := os.Stat(name.String(&x.Request)) // as in nginx not relative to the prefix
+		info, err := links(x).Stat(name.String(&x.Request)) // as in nginx not relative to the prefix
 		return (err == nil && is(info)) != negated
 	}, err
 }

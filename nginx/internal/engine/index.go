@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
-	"github.com/culvert-go/culvert/nginx/internal/engine/static"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
@@ -51,7 +50,7 @@ func serveIndex(x *exchange, w http.ResponseWriter) (status int, done bool) {
 		return x.redirect(w, uri, x.Args), true
 	}
 	name := filename(x, x.URI)
-	if status := static.Search(name); status != 0 {
+	if status := links(x).Search(name); status != 0 {
 		logOpen(x, name, status)
 		return status, true
 	}
@@ -66,10 +65,10 @@ func indexFile(x *exchange) (uri string, found bool) {
 		if strings.HasPrefix(name, "/") {
 			return name, true
 		}
-		if static.Exists(filename(x, x.URI)+name, false) { // not that of the longer path: an alias may be made of captures
+		if links(x).Exists(filename(x, x.URI)+name, false) { // not that of the longer path: an alias may be made of captures
 			return x.URI + name, true
 		}
-		if !looked && static.Search(filename(x, x.URI)) != 0 {
+		if !looked && links(x).Search(filename(x, x.URI)) != 0 {
 			break // not a readable directory: an absolute index is not used either
 		}
 		looked = true

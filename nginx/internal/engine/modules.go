@@ -18,7 +18,7 @@ func modules() []*module {
 		&tryFilesModule, &mirrorModule,
 		// content
 		&proxyModule, &grpcModule, &fastCGIModule, &scgiModule, &uwsgiModule, &memcachedModule, &stubStatusModule, &culvertStatusModule, &emptyGIFModule, &flvModule, &randomIndexModule, &indexModule, &autoindexModule, &davModule, &gzipStaticModule, &staticModule,
-		&rootModule, &typesModule,
+		&rootModule, &linksModule, &typesModule,
 		&errorPageModule, &redirectModule,
 		// filters of the response
 		&sliceModule, &gunzipModule, &subModule, &charsetModule, &ssiModule, &additionModule, &gzipModule, &limitRateModule,

@@ -49,7 +49,7 @@ func serveStatic(x *exchange, w http.ResponseWriter) (status int, done bool) {
 		return http.StatusForbidden, true
 	}
 	name := filename(x, x.URI)
-	f, dir, status := static.Open(name)
+	f, dir, status := links(x).Open(name)
 	if status != 0 {
 		logOpen(x, name, status)
 		return status, true

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
-	"github.com/culvert-go/culvert/nginx/internal/engine/static"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
@@ -83,7 +82,7 @@ func serveTryFiles(x *exchange, w http.ResponseWriter) (status int, done bool) {
 	root := rootSlot.of(x.level)
 	for _, f := range t.files {
 		uri, file := t.candidate(x, f)
-		if !static.Exists(file, f.dir) {
+		if !links(x).Exists(file, f.dir) {
 			continue
 		}
 		if root.alias && root.whole {

@@ -12,12 +12,9 @@ import (
 type descriptor struct{ fd int }
 
 // open opens what has the name, and returns its type. The descriptor is closed if there is an error.
-func (f *File) open(name string) (kind fs.FileMode, err error) {
+func (f *File) open(l Links, name string) (kind fs.FileMode, err error) {
 	// O_NONBLOCK: opening a pipe must not wait for its writer
-	f.fd, err = again(func() (int, error) {
-		return syscall.Open(name, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
-	})
-	if err != nil {
+	if f.fd, err = l.openFD(name, syscall.O_RDONLY|syscall.O_NONBLOCK); err != nil {
 		return 0, err
 	}
 	var stat syscall.Stat_t

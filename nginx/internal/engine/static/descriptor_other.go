@@ -13,7 +13,7 @@ import (
 type descriptor struct{ *os.File }
 
 // open opens what has the name, and returns its type. The descriptor is closed if there is an error.
-func (f *File) open(name string) (kind fs.FileMode, err error) {
+func (f *File) open(_ Links, name string) (kind fs.FileMode, err error) {
 	// O_NONBLOCK: opening a pipe must not wait for its writer
 	if f.File, err = os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0); err != nil {
 		return 0, err

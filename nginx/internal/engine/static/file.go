@@ -20,14 +20,14 @@ type File struct {
 }
 
 // Open opens the regular file of the name. status is 0, or nginx's status of a failure: 404 if the
-// file does not exist or is not a regular file, 403 without permission or for a circle of links,
+// file does not exist or is not a regular file, 403 without permission, for a circle of links or for one that is not allowed,
 // else 500. For a directory dir is true and f is nil. A name with a ".." segment is never opened.
-func Open(name string) (f *File, dir bool, status int) {
+func (l Links) Open(name string) (f *File, dir bool, status int) {
 	if climbs(name) {
 		return nil, false, 403
 	}
 	f = new(File)
-	kind, err := f.open(name)
+	kind, err := f.open(l, name)
 	switch {
 	case err != nil:
 		return nil, false, statusOf(err)
@@ -43,21 +43,21 @@ func Open(name string) (f *File, dir bool, status int) {
 
 // Exists reports whether name exists: as a directory if dir is set, else as anything but a
 // directory.
-func Exists(name string, dir bool) bool {
+func (l Links) Exists(name string, dir bool) bool {
 	if climbs(name) {
 		return false
 	}
-	info, err := os.Stat(name)
+	info, err := l.Stat(name)
 	return err == nil && info.IsDir() == dir
 }
 
 // Search returns 0 if files of the directory can be looked for, or nginx's status if they can't:
 // 404 for what is not a directory, 403 without permission to enter it.
-func Search(name string) (status int) {
+func (l Links) Search(name string) (status int) {
 	if climbs(name) {
 		return 404
 	}
-	if _, err := os.Stat(name + "/."); err != nil { // its own name would need no permission to enter
+	if _, err := l.Stat(name + "/."); err != nil { // its own name would need no permission to enter
 		return statusOf(err)
 	}
 	return 0

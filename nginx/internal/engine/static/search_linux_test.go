@@ -53,7 +53,7 @@ func TestDirectories(t *testing.T) {
 		}
 		for _, tt := range tests {
 			f, open := static.OpenDir(dir + tt.name)
-			if search := static.Search(dir + tt.name); search != tt.search || open != tt.open || (f != nil) != (open == 0) {
+			if search := anyLink.Search(dir + tt.name); search != tt.search || open != tt.open || (f != nil) != (open == 0) {
 				t.Errorf("%q: search %d, want %d; open %d, want %d", tt.name, search, tt.search, open, tt.open)
 			}
 			if f != nil {

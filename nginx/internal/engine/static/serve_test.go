@@ -36,7 +36,7 @@ func get(t *testing.T, method, fields string, whole bool) (code int, w *httptest
 	if err := os.WriteFile(name, []byte("0123456789"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	f, dir, status := static.Open(name)
+	f, dir, status := anyLink.Open(name)
 	if dir || status != 0 {
 		t.Fatal(status)
 	}
@@ -175,7 +175,7 @@ func serveFile(t *testing.T, content string, opened func(name string)) (url stri
 		t.Fatal(err)
 	}
 	s := &server.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		f, _, status := static.Open(name)
+		f, _, status := anyLink.Open(name)
 		if status != 0 {
 			t.Error(status)
 			return
