@@ -57,13 +57,15 @@ func parseHeader(c *compiler, d *conf.Directive) (h header, err error) {
 	return h, err
 }
 
+// applies reports whether the field is added to the final header.
+func (h header) applies(x *exchange) bool { return h.always || cachectl.AddHeaderStatus(x.Status) }
+
 // addHeaders adds the header fields to a final header. Those without "always" are added only
 // for nginx's list of statuses. An empty value adds nothing. Last-Modified and ETag replace an
 // existing field, others are added to it.
 func addHeaders(x *exchange, to http.Header) {
-	ok := cachectl.AddHeaderStatus(x.Status)
 	for _, h := range *addHeaderSlot.of(x.level) {
-		if !ok && !h.always {
+		if !h.applies(x) {
 			continue
 		}
 		value := h.value.String(&x.Request)

@@ -41,7 +41,9 @@ func (x *exchange) headerNames() fieldnames.List {
 	unless(x.passes("Server"), "Server")
 	unless(x.passes("Date"), "Date")
 	names = append(names, "Content-Type", "Content-Length")
-	unless(true, "Last-Modified")
+	if !slices.ContainsFunc(added, func(h header) bool { return h.name == "Last-Modified" && h.applies(x) }) {
+		unless(true, "Last-Modified")
+	}
 	if x.madeAbsolute {
 		names = append(names, "Location")
 	}
