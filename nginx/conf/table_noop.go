@@ -74,7 +74,6 @@ var noOps = map[string]string{
 	"proxy_socket_sndbuf":            kernelBuffers,
 	"proxy_socket_keepalive":         "TCP keepalive is always on",
 	"proxy_ssl_certificate_cache":    "certificates are read once",
-	"proxy_ssl_session_reuse":        goTLS,
 	"proxy_store_access":             "it concerns proxy_store",
 	"proxy_temp_file_write_size":     streams,
 	"read_ahead":                     goRuntime,

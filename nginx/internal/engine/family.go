@@ -85,6 +85,7 @@ func (f *family) certificates() []directive {
 		{name: "ssl_password_file", compile: f.sslPasswordFile},
 		{name: "ssl_protocols", compile: f.sslProtocols},
 		{name: "ssl_server_name", compile: setFlag(f.slot, func(s *proxySettings) *bool { return &s.tls.sni })},
+		{name: "ssl_session_reuse", compile: setFlag(f.slot, func(s *proxySettings) *bool { return &s.tls.sessions })},
 		{name: "ssl_trusted_certificate", compile: f.sslTrustedCertificate},
 		{name: "ssl_verify", compile: setFlag(f.slot, func(s *proxySettings) *bool { return &s.tls.verify })},
 		{name: "ssl_verify_depth", compile: setNumber(f.slot, func(s *proxySettings) *int { return &s.tls.depth })},

@@ -22,7 +22,7 @@ var grpcFamily = &family{
 		readTimeout:    time.Minute,
 		retry:          proxy.Retry{Errors: true, Timeouts: true},
 		sendTimeout:    time.Minute,
-		tls:            tlsRule{depth: 1, min: tls.VersionTLS12},
+		tls:            tlsRule{depth: 1, min: tls.VersionTLS12, sessions: true},
 	}),
 	schemes:      []urlScheme{{prefix: "grpc://"}, {prefix: "grpcs://", secure: true}, {}},
 	hidden:       []string{"Date", "Server"},

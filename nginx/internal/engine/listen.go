@@ -68,8 +68,10 @@ func listen(c *compiler, l *level, d *conf.Directive) error {
 		l.server.silent = true
 		return nil
 	}
-	if rule.dual && len(addrs) == 1 && addrs[0].Addr().Is6() {
-		addrs = append(addrs, listenAddr{AddrPort: netip.AddrPortFrom(netip.IPv4Unspecified(), addrs[0].Port())})
+	if first := addrs[0].Addr(); rule.dual && first.Is6() && first == addrs[len(addrs)-1].Addr() {
+		for _, addr := range addrs {
+			addrs = append(addrs, listenAddr{AddrPort: netip.AddrPortFrom(netip.IPv4Unspecified(), addr.Port())})
+		}
 	}
 	for _, addr := range addrs {
 		rule.addr = addr
@@ -143,7 +145,7 @@ func tuning(name, value string) (ok bool) {
 }
 
 // listenAddrs parses the address: a port, an address, both, a host name (for all its addresses),
-// or the path of a unix socket.
+// or the path of a unix socket. A port may be a range, "8000-8010", with an address for each.
 func listenAddrs(d *conf.Directive) ([]listenAddr, error) {
 	text := d.Args[0]
 	if isUnix(text) {
@@ -152,14 +154,14 @@ func listenAddrs(d *conf.Directive) ([]listenAddr, error) {
 	}
 	host, port := text, "80"
 	switch i := strings.LastIndexByte(text, ':'); {
-	case strings.Trim(text, "0123456789") == "":
+	case strings.Trim(text, "0123456789-") == "":
 		host, port = "*", text
 	case i >= 0 && !strings.HasSuffix(text, "]"):
 		host, port = text[:i], text[i+1:]
 	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || n == 0 {
-		return nil, d.Errorf("invalid port in \"%s\" of the \"listen\" directive", text)
+	first, last, fault := portRange(port)
+	if fault != "" {
+		return nil, d.Errorf("%s in \"%s\" of the \"listen\" directive", fault, text)
 	}
 	ips, err := listenIPs(host)
 	if err != nil {
@@ -167,9 +169,28 @@ func listenAddrs(d *conf.Directive) ([]listenAddr, error) {
 	}
 	var addrs []listenAddr
 	for _, ip := range ips {
-		addrs = append(addrs, listenAddr{AddrPort: netip.AddrPortFrom(ip, uint16(n))})
+		for n := first; n <= last; n++ {
+			addrs = append(addrs, listenAddr{AddrPort: netip.AddrPortFrom(ip, uint16(n))})
+		}
 	}
 	return addrs, nil
+}
+
+// portRange parses a port or a range of ports. The fault is "" if they are valid.
+func portRange(text string) (first, last int, fault string) {
+	from, to, isRange := strings.Cut(text, "-")
+	if !isRange {
+		to = from
+	}
+	a, err := strconv.ParseUint(from, 10, 16)
+	b, rangeErr := strconv.ParseUint(to, 10, 16)
+	switch {
+	case err != nil, rangeErr != nil, a == 0, b == 0:
+		return 0, 0, "invalid port"
+	case a > b:
+		return 0, 0, "invalid port range"
+	}
+	return int(a), int(b), ""
 }
 
 func listenIPs(host string) ([]netip.Addr, error) {

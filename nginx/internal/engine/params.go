@@ -91,7 +91,7 @@ func cgiDefaults() proxySettings {
 		readTimeout:    time.Minute,
 		retry:          proxy.Retry{Errors: true, Timeouts: true},
 		sendTimeout:    time.Minute,
-		tls:            tlsRule{depth: 1, min: tls.VersionTLS12},
+		tls:            tlsRule{depth: 1, min: tls.VersionTLS12, sessions: true},
 	}
 }
 

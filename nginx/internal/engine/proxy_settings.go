@@ -30,7 +30,7 @@ var proxyFamily = &family{
 		readTimeout:    time.Minute,
 		retry:          proxy.Retry{Errors: true, Timeouts: true}, // "proxy_next_upstream error timeout"
 		sendTimeout:    time.Minute,
-		tls:            tlsRule{depth: 1, min: tls.VersionTLS12},
+		tls:            tlsRule{depth: 1, min: tls.VersionTLS12, sessions: true},
 	}),
 }
 

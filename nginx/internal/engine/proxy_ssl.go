@@ -16,6 +16,7 @@ import (
 type tlsRule struct {
 	sni       bool
 	verify    bool
+	sessions  bool // are resumed
 	depth     int
 	trusted   string // files
 	crl       string
@@ -61,6 +62,7 @@ func (e *Engine) upstreamTLS(key transportKey) (*tls.Config, error) {
 	name, _ := splitPort(key.name)
 	name = strings.Trim(name, "[]")
 	c := &tls.Config{InsecureSkipVerify: true, MinVersion: rule.min, MaxVersion: rule.max, ServerName: name}
+	c.SessionTicketsDisabled = !rule.sessions
 	if !rule.sni {
 		c.ServerName = "0.0.0.0" // an address is never sent (RFC 6066 section 3)
 	}

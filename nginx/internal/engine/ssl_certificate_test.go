@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -127,5 +128,23 @@ func TestVariableProxyCertificate(t *testing.T) {
 	}
 	if _, err := load(t, map[string]string{"nginx.conf": "events {} http { server { ssl_password_file none; } }"}); err == nil || !strings.Contains(err.Error(), `none" failed (2: No such file or directory) in`) {
 		t.Errorf("without the file of passwords: %v", err)
+	}
+}
+
+// Sessions of upstreams are resumed unless the configuration says otherwise.
+func TestUpstreamSessions(t *testing.T) {
+	up := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Resumed", strconv.FormatBool(r.TLS.DidResume))
+	}))
+	up.Config.SetKeepAlivesEnabled(false)
+	up.StartTLS()
+	defer up.Close()
+	s := serve(t, map[string]string{"nginx.conf": strings.ReplaceAll(`events {} http { server {
+		location / { proxy_pass https://UP; } location /off { proxy_pass https://UP; proxy_ssl_session_reuse off; } } }`, "UP", up.Listener.Addr().String())})
+	for i := range 3 {
+		if got, want := s.get("/").Header.Get("X-Resumed"), strconv.FormatBool(i > 0); got != want {
+			t.Errorf("request %d: resumed %s, want %s", i, got, want)
+		}
+		equal(t, "with proxy_ssl_session_reuse off", s.get("/off").Header.Get("X-Resumed"), "false")
 	}
 }

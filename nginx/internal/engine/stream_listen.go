@@ -74,9 +74,9 @@ func streamListenAddrs(d *conf.Directive) ([]listenAddr, error) {
 			return nil, d.Errorf("no port in \"%s\" of the \"listen\" directive", text)
 		}
 	}
-	first, last, ok := portRange(port)
-	if !ok {
-		return nil, d.Errorf("invalid port in \"%s\" of the \"listen\" directive", text)
+	first, last, fault := portRange(port)
+	if fault != "" {
+		return nil, d.Errorf("%s in \"%s\" of the \"listen\" directive", fault, text)
 	}
 	ips, err := listenIPs(host)
 	if err != nil {
@@ -89,17 +89,6 @@ func streamListenAddrs(d *conf.Directive) ([]listenAddr, error) {
 		}
 	}
 	return addrs, nil
-}
-
-// portRange parses "80" or "80-89".
-func portRange(text string) (first, last int, ok bool) {
-	low, high, isRange := strings.Cut(text, "-")
-	if !isRange {
-		high = low
-	}
-	a, err := strconv.ParseUint(low, 10, 16)
-	b, err2 := strconv.ParseUint(high, 10, 16)
-	return int(a), int(b), err == nil && err2 == nil && a > 0 && a <= b
 }
 
 // parseAddrPort returns the address of a host that is one.
