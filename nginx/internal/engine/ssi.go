@@ -3,6 +3,7 @@ package engine
 import (
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/culvert-go/culvert"
@@ -60,7 +61,7 @@ type ssiShared struct {
 	variables map[string]string // by their names in lower case
 	captures  []string
 	blocks    []*ssiBlock
-	kept      int // bytes of the blocks
+	kept      int // bytes of the variables and blocks
 }
 
 type ssiBlock struct {
@@ -68,8 +69,29 @@ type ssiBlock struct {
 	text []byte
 }
 
-// maxBlocks bounds the bytes of all blocks of a client's request.
-const maxBlocks = 1 << 20
+// maxKept bounds the bytes of all variables and blocks of a client's request: one that is set to
+// itself twice, again and again, would fill the memory.
+const maxKept = 1 << 20
+
+// grow counts n more bytes, and returns an error if they are too many.
+func (s *ssiShared) grow(x *exchange, n int) error {
+	if s.kept+n > maxKept {
+		x.logError("too large variables and blocks of SSI")
+		return errCommand
+	}
+	s.kept += n
+	return nil
+}
+
+// setVariable sets a variable of the documents.
+func (s *ssiShared) setVariable(x *exchange, name, value string) error {
+	name = strings.ToLower(name)
+	if err := s.grow(x, len(value)-len(s.variables[name])); err != nil {
+		return err
+	}
+	s.variables[name] = value
+	return nil
+}
 
 func (s *ssiState) timeFormat() string {
 	if s.timefmt == nil {

@@ -52,8 +52,7 @@ func (d *document) set(p ssiParams) error {
 	if err != nil {
 		return err
 	}
-	d.x.ssiShared().variables[strings.ToLower(p["var"])] = value
-	return nil
+	return d.x.ssiShared().setVariable(d.x, p["var"], value)
 }
 
 func (d *document) ifCommand(p ssiParams) error {
@@ -158,8 +157,11 @@ func (d *document) matches(text, pattern string) (bool, error) {
 	shared := d.x.ssiShared()
 	shared.captures = groups
 	for i, name := range re.SubexpNames() {
-		if name != "" {
-			shared.variables[strings.ToLower(name)] = groups[i]
+		if name == "" {
+			continue
+		}
+		if err := shared.setVariable(d.x, name, groups[i]); err != nil {
+			return false, err
 		}
 	}
 	return true, nil
@@ -194,6 +196,9 @@ func (d *document) evaluate(text string) (string, error) {
 				return "", d.fail("invalid variable name in \"" + text + "\"")
 			}
 			value, _ := d.lookUp(name)
+			if b.Len()+len(value) > maxKept {
+				return "", d.fail("too long value of \"" + text + "\"")
+			}
 			b.WriteString(value)
 			rest = after
 			continue

@@ -48,9 +48,8 @@ func (d *document) Text(p []byte) error {
 // keep appends to the block that has begun last.
 func (d *document) keep(p []byte) error {
 	shared := d.x.ssiShared()
-	if shared.kept += len(p); shared.kept > maxBlocks {
-		d.x.logError("the blocks of SSI are too large")
-		return errors.New("the blocks are too large")
+	if err := shared.grow(d.x, len(p)); err != nil {
+		return err
 	}
 	b := shared.blocks[len(shared.blocks)-1]
 	b.text = append(b.text, p...)

@@ -78,10 +78,9 @@ func (s *ssiShared) stub(name string) *ssiBlock {
 // includeInVariable sets a variable to the content of a subrequest; one that fails leaves it
 // empty.
 func (d *document) includeInVariable(name, uri, args string) error {
-	variables := d.x.ssiShared().variables
-	name = strings.ToLower(name)
-	if _, ok := variables[name]; !ok {
-		variables[name] = ""
+	shared := d.x.ssiShared()
+	if _, ok := shared.variables[strings.ToLower(name)]; !ok {
+		shared.variables[strings.ToLower(name)] = ""
 	}
 	kept := &keptContent{}
 	sub, err := d.x.subrequest(uri, args, kept)
@@ -93,7 +92,7 @@ func (d *document) includeInVariable(name, uri, args string) error {
 		return err
 	}
 	if sub.Status < http.StatusMultipleChoices && kept.Len() > 0 {
-		variables[name] = kept.String()
+		return shared.setVariable(d.x, name, kept.String())
 	}
 	return nil
 }

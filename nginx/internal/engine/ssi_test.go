@@ -97,6 +97,28 @@ func TestSSISettings(t *testing.T) {
 	}
 }
 
+// A variable that is set to itself twice, again and again, would fill the memory, and so would blocks.
+func TestSSIVariablesAreBounded(t *testing.T) {
+	set := `<!--#set var="a" value="0123456789" -->` + strings.Repeat(`<!--#set var="a" value="$a$a" -->`, 40)
+	block := `<!--#block name="b" -->` + strings.Repeat("x", 2<<20) + `<!--#endblock -->`
+	s := serve(t, with(server(ssiConf), "html/set.html", set+`<!--#echo var="a" -->`, "html/block.html", block+"end"))
+	if got := s.get("/set.html").body; len(got) > 1<<20+10000 || !strings.Contains(got, "0123456789") {
+		t.Errorf("%d bytes", len(got))
+	}
+	conn, err := net.Dial("tcp", s.first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "GET /block.html HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+	if got, _ := io.ReadAll(conn); strings.HasSuffix(string(got), "0\r\n\r\n") {
+		t.Errorf("%q", got)
+	}
+	if !strings.Contains(s.errors.String(), "too large variables and blocks of SSI") {
+		t.Error(s.errors)
+	}
+}
+
 // A page that includes itself twice would make 2^50 subrequests.
 func TestSubrequestsAreBounded(t *testing.T) {
 	twice := `<!--#include virtual="twice.html" -->`
