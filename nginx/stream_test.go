@@ -277,7 +277,9 @@ func TestStreamTLS(t *testing.T) {
 		server { listen PORT ssl; ssl_alpn first second; return "$ssl_server_name $ssl_alpn_protocol $ssl_protocol $server_name"; }
 		server { listen PORT ssl; server_name b.test; ssl_certificate b.test.crt; ssl_certificate_key b.test.key;
 			ssl_verify_client on; ssl_client_certificate a.test.crt; return "$ssl_client_verify $ssl_client_s_dn"; }
-		server { listen PORT ssl; server_name c.test; ssl_reject_handshake on; }`, "a.test", "b.test")
+		server { listen PORT ssl; server_name c.test; ssl_reject_handshake on; }
+		server { listen PORT ssl; server_name d.test e.test; ssl_certificate $ssl_server_name.crt; ssl_certificate_key $ssl_server_name.key; return $ssl_server_name; }`,
+		"a.test", "b.test", "d.test")
 	own, err := tls.LoadX509KeyPair(filepath.Join(s.dir, "a.test.crt"), filepath.Join(s.dir, "a.test.key"))
 	if err != nil {
 		t.Fatal(err)
@@ -294,6 +296,8 @@ func TestStreamTLS(t *testing.T) {
 		{"b.test", nil, nil, ""},
 		{"b.test", nil, []tls.Certificate{own}, "SUCCESS CN=a.test"},
 		{"c.test", nil, nil, "unrecognized name"},
+		{"d.test", nil, nil, "d.test"},
+		{"e.test", nil, nil, "internal error"}, // it has no file
 	} {
 		c, err := tls.Dial("tcp", addr, &tls.Config{ServerName: test.name, InsecureSkipVerify: true, NextProtos: test.alpn, Certificates: test.certs})
 		if err != nil {

@@ -69,7 +69,7 @@ func tlsVersions(d *conf.Directive) (least, most uint16, err error) {
 	return least, most, nil
 }
 
-// tlsConfig loads the certificates of a server that listens with TLS. k is nil for one of streams, which has no variables in them.
+// tlsConfig loads the certificates of a server that listens with TLS. k is nil for one of stream.
 func (s *server) tlsConfig(k *socket, http2 bool) (*tls.Config, error) {
 	settings := sslSlot.of(s.level)
 	config := &tls.Config{MinVersion: settings.min, MaxVersion: settings.max, NextProtos: []string{"http/1.1"}}

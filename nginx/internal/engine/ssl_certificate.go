@@ -12,6 +12,7 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/certs"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+	"github.com/culvert-go/culvert/nginx/internal/stream"
 )
 
 // certFile is a file of a certificate or a key, or itself behind "data:". Its variables are evaluated for each handshake.
@@ -115,9 +116,6 @@ func (s *server) loadCertificates(k *socket, config *tls.Config) error {
 		p := certPair{cert, settings.keys[i]}
 		pairs, constant = append(pairs, p), constant && p.constant()
 	}
-	if !constant && k == nil {
-		return settings.certs[0].at.Errorf("variables in \"ssl_certificate\" are not supported by culvert yet in streams")
-	}
 	if !constant {
 		config.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return s.certificateFor(k, pairs, hello)
@@ -139,12 +137,20 @@ var errNoCertificate = errors.New("no certificate for the handshake")
 
 // certificateFor loads the certificates of a handshake, and returns the first that the client supports.
 func (s *server) certificateFor(k *socket, pairs []certPair, hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	x := s.handshake(k, hello)
+	var r *vars.Request
+	var logError func(string)
+	if session := stream.SessionOf(hello); session != nil {
+		session.TLS = &tls.ConnectionState{ServerName: fileName(hello)}
+		r, logError = &session.Request, session.Error
+	} else {
+		x := s.handshake(k, hello)
+		r, logError = &x.Request, x.logError
+	}
 	var first *tls.Certificate
 	for _, p := range pairs {
-		pair, err := loadPair(p.cert.name(&x.Request), p.key.name(&x.Request), sslSlot.of(s.level).passwords, p)
+		pair, err := loadPair(p.cert.name(r), p.key.name(r), sslSlot.of(s.level).passwords, p)
 		if err != nil {
-			x.logError(err.Error())
+			logError(err.Error())
 			return nil, errNoCertificate
 		}
 		if hello.SupportsCertificate(&pair) == nil {
@@ -157,13 +163,18 @@ func (s *server) certificateFor(k *socket, pairs []certPair, hello *tls.ClientHe
 	return first, nil
 }
 
-// handshake returns an exchange for the variables of a handshake: there is no request yet. A server name that is no host name is
-// left out: it may become a part of a file's name.
-func (s *server) handshake(k *socket, hello *tls.ClientHelloInfo) *exchange {
+// fileName returns the server name of a handshake, "" for one that is no host name: it may become a part of a file's name.
+func fileName(hello *tls.ClientHelloInfo) string {
 	name, _ := requestHost(hello.ServerName)
 	if strings.ContainsAny(name, "%:") || strings.HasPrefix(name, ".") || name != filepath.Base(name) {
-		name = ""
+		return ""
 	}
+	return name
+}
+
+// handshake returns an exchange for the variables of a handshake: there is no request yet.
+func (s *server) handshake(k *socket, hello *tls.ClientHelloInfo) *exchange {
+	name := fileName(hello)
 	ctx := context.WithValue(hello.Context(), http.LocalAddrContextKey, hello.Conn.LocalAddr())
 	x := &exchange{engine: s.engine, socket: k, server: s, level: s.level, context: exchangeContext{Context: ctx}}
 	r := &http.Request{

@@ -39,10 +39,18 @@ func (s *Session) handshake(ctx context.Context) int {
 // ChooseByName makes the server that a client names in its handshake that of its session, and returns it. It is for
 // Port.TLS.GetConfigForClient.
 func ChooseByName(hello *tls.ClientHelloInfo) *Server {
-	c, ok := hello.Conn.(*earlyConn)
-	if !ok || c.session == nil {
+	s := SessionOf(hello)
+	if s == nil {
 		return nil
 	}
-	c.session.chooseByName(hello.ServerName)
-	return c.session.server
+	s.chooseByName(hello.ServerName)
+	return s.server
+}
+
+// SessionOf returns the session of a handshake, nil if it is not one of this package.
+func SessionOf(hello *tls.ClientHelloInfo) *Session {
+	if c, ok := hello.Conn.(*earlyConn); ok {
+		return c.session
+	}
+	return nil
 }
