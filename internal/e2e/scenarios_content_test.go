@@ -102,7 +102,7 @@ var geoSteps = func() []step {
 
 const clientCertificateConf = `http { access_log off; default_type text/plain; ssl_certificate first.example.pem; ssl_certificate_key first.example.key; ssl_client_certificate ca.pem;
 server { listen {{LISTEN}} ssl; server_name must.example; ssl_verify_client on; error_page 495 496 =403 @refused;
-  location / { return 200 "$ssl_client_verify $ssl_client_s_dn $ssl_client_i_dn $ssl_client_serial"; }
+  location / { return 200 "$ssl_client_verify $ssl_client_s_dn $ssl_client_i_dn $ssl_client_s_dn_legacy $ssl_client_i_dn_legacy $ssl_client_serial"; }
   location /up/ { proxy_pass http://{{UP1}}; proxy_set_header X-Client $ssl_client_s_dn; proxy_set_header X-Cert $ssl_client_escaped_cert; proxy_set_header X-Fingerprint $ssl_client_fingerprint; }
   location @refused { return 403 "refused $ssl_client_verify"; } }
 server { listen {{LISTEN}} ssl; server_name plainmust.example; ssl_verify_client on; return 200 "in"; }

@@ -314,7 +314,7 @@ func TestTLSVariables(t *testing.T) {
 // Each variable of nginx's own modules exists: a file that logs one must load.
 func TestVariablesWithoutAValue(t *testing.T) {
 	for _, name := range []string{"request_body_file", "ssl_ciphers", "ssl_curves", "ssl_session_id", "ssl_sigalg", "ssl_sigalgs", "ssl_client_sigalg",
-		"ssl_client_i_dn_legacy", "ssl_client_s_dn_legacy", "ssl_ech_status", "ssl_ech_outer_server_name", "tcpinfo_rtt", "tcpinfo_rttvar",
+		"ssl_ech_status", "ssl_ech_outer_server_name", "tcpinfo_rtt", "tcpinfo_rttvar",
 		"tcpinfo_snd_cwnd", "tcpinfo_rcv_space", "upstream_bytes_received", "upstream_bytes_sent",
 		"memcached_key", "uid_reset", "proxy_protocol_tlv_alpn", "proxy_protocol_tlv_0xae",
 		"upstream_trailer_x", "arg_", "http_", "cookie_", "sent_http_", "upstream_http_"} {
