@@ -33,9 +33,9 @@ func serverTokens(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// setServerHeader names the server, unless proxy_pass_header lets the upstream's name through.
+// setServerHeader names the server, unless proxy_pass_header lets the upstream's name through, or that it has none.
 func setServerHeader(x *exchange, h http.Header) {
-	if h["Server"] == nil {
+	if h["Server"] == nil && !x.passes("Server") {
 		h.Set("Server", *tokensSlot.of(x.level))
 	}
 }
