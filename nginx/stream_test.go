@@ -3,6 +3,7 @@ package nginx_test
 import (
 	"crypto/sha256"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -107,13 +108,17 @@ func TestStreamHalfCloseBulk(t *testing.T) {
 		}
 		p.Send(string(wiretest.Pattern(size)) + string(sum.Sum(nil)))
 	})
-	_, addr := stream(t, "server { listen PORT; proxy_half_close on; proxy_pass "+up+"; }")
+	s, addr := stream(t, `log_format f "$bytes_received $bytes_sent $upstream_bytes_sent $upstream_bytes_received"; access_log access.log f;
+		server { listen PORT; proxy_half_close on; proxy_pass `+up+"; }")
 	c := wiretest.Dial(t, addr)
 	sent := wiretest.Pattern(size)
 	c.Send(string(sent))
 	c.End()
 	sum := sha256.Sum256(sent)
 	wiretest.SameBytes(t, "response", []byte(c.Rest()), append(wiretest.Pattern(size), sum[:]...))
+	if got, want := s.logged("access.log"), fmt.Sprintln(size, size+len(sum), size, size+len(sum)); got != want {
+		t.Errorf("logged %q, want %q", got, want)
+	}
 }
 
 // Without half_close the end of one side ends the session.
