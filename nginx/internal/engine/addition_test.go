@@ -16,12 +16,14 @@ func TestAddition(t *testing.T) {
 		location /gzip/ { gzip on; add_after_body /recoded/x.html; alias html/; }
 		location /moved.html { add_after_body /after.html; rewrite ^ /moved/x.html; }
 		location /moved/ { add_before_body /before; add_after_body /before; error_page 404 /x.html; }
+		location = /self.html { add_after_body /self.html; return 200 "self"; }
 		location = /before { return 200 "[before $request_method $request_uri]"; }
 		location = /after.html { charset A; source_charset B; return 200 "[Xafter]"; }
 	} }`}, "html/x.html", "Xe", "html/x.foo", "foo"))
 	for target, want := range map[string]string{
 		"/x.html":         "[before GET /x.html]XE[Xafter]", // texts are replaced by the subrequest's own location
 		"/x.foo":          "foo",
+		"/self.html":      "selfself", // once: a subrequest gets none
 		"/types/x.foo":    "foo[Xafter]",
 		"/types/x.html":   "Xe[Xafter]",
 		"/recoded/x.html": "Ye[Yafter]", // in the charset of the response, once
