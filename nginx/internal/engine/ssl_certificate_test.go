@@ -97,6 +97,37 @@ func TestServersWithoutCertificates(t *testing.T) {
 	}
 }
 
+// Clients may be verified by trusted certificates alone, whose names are not sent to them.
+func TestVerifyByTrusted(t *testing.T) {
+	cert, key := certificate(t, "a.test")
+	s := serve(t, map[string]string{"c": cert, "k": key, "nginx.conf": `events {} http { server { listen 443 ssl; ssl_certificate c; ssl_certificate_key k;
+		ssl_verify_client on; ssl_trusted_certificate c; return 200; } }`})
+	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	strangerCert, strangerKey := certificate(t, "b.test")
+	stranger, err := tls.X509KeyPair([]byte(strangerCert), []byte(strangerKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, certs := range map[int][]tls.Certificate{200: {pair}, 400: {stranger}} {
+		transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true,
+			GetClientCertificate: func(r *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+				if len(r.AcceptableCAs) > 0 {
+					t.Error("names of authorities were sent")
+				}
+				return &certs[0], nil
+			}}}
+		got, err := (&http.Client{Transport: transport}).Get("https://" + s.first + "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Body.Close()
+		equal(t, "status", got.StatusCode, want)
+	}
+}
+
 // The proxy's own certificate may have variables; the empty name is none.
 func TestVariableProxyCertificate(t *testing.T) {
 	up := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -53,8 +53,8 @@ func (s *server) requestCertificates(config *tls.Config) error {
 		_, err := rule.revocations(nil) // nginx reads the file even so
 		return err
 	}
-	if rule.accept == "" && rule.verify != "optional_no_ca" {
-		return &conf.Error{What: "no ssl_client_certificate for ssl_verify_client"}
+	if rule.accept == "" && rule.trusted == "" && rule.verify != "optional_no_ca" {
+		return &conf.Error{What: "no ssl_client_certificate or ssl_trusted_certificate for ssl_verify_client"}
 	}
 	config.ClientAuth = tls.RequestClientCert
 	rule.chains = &certs.Verifier{Roots: x509.NewCertPool(), Depth: rule.depth, Usage: x509.ExtKeyUsageClientAuth}
