@@ -1,14 +1,38 @@
 package nginx
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
+	"syscall"
+	"time"
 
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/stream"
 	"github.com/culvert-go/culvert/nginx/internal/syserror"
 )
+
+// A port that is in use is tried again: a process that ends may still have it (ngx_open_listening_sockets).
+const bindTries = 5
+
+var bindPause = 500 * time.Millisecond // tests don't wait as long
+
+// listenOn returns the socket of an address: one that was inherited, or a new one. The caller holds s.mu.
+func (s *Server) listenOn(key socketKey) (*socket, error) {
+	if inherited := s.inherited[key]; inherited != nil {
+		delete(s.inherited, key)
+		return &socket{Listener: inherited}, nil
+	}
+	for try := 1; ; try++ {
+		bound, err := listen(key)
+		if err == nil || try == bindTries || !errors.Is(err, syscall.EADDRINUSE) {
+			return bound, err
+		}
+		s.Logger().Log(s.running, LevelNotice, err.Error()+", try again to bind() after 500ms")
+		time.Sleep(bindPause)
+	}
+}
 
 // listen binds the socket of a listener. A unix socket is open to every user: as with nginx, the
 // permissions of its directory decide who may connect. A file that exists is not removed, since

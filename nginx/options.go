@@ -2,6 +2,7 @@ package nginx
 
 import (
 	"io"
+	"net"
 
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine"
@@ -27,6 +28,10 @@ type Options struct {
 	// Stderr is where "error_log stderr" writes to, and where the directives are listed that are not followed. If it is
 	// nil, os.Stderr is used. The Server writes a line at a time, from one goroutine at a time.
 	Stderr io.Writer
+	// Listeners are sockets that are bound already, by systemd or by the process that this one replaces (HandOver). Listen
+	// takes one whose address is one of the configuration's, written alike, instead of binding the address,
+	// and closes the others. They belong to the Server from New on; a second Server with these Options must not have them.
+	Listeners []net.Listener
 }
 
 // load returns the engine's options.

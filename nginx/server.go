@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -33,11 +34,12 @@ type Server struct {
 	cut     context.CancelFunc
 	ended   chan struct{} // closed when Shutdown is complete
 
-	mu      sync.Mutex               // held during Listen, Start, Reload and Reopen; guards what follows
-	former  map[*generation]struct{} // those that finish behind a Reload
-	sockets map[socketKey]*socket    // those that are bound; nil before Listen and Start
-	started bool
-	closed  bool
+	mu        sync.Mutex                 // held during Listen, Start, Reload and Reopen; guards what follows
+	former    map[*generation]struct{}   // those that finish behind a Reload
+	sockets   map[socketKey]*socket      // those that are bound; nil before Listen and Start
+	inherited map[socketKey]net.Listener // of Options.Listeners, until Listen
+	started   bool
+	closed    bool
 }
 
 // Load is New with a file alone. Paths in it are relative to the current directory.
@@ -63,7 +65,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, tunnels: tunnels, former: map[*generation]struct{}{}, ended: make(chan struct{})}
+	s := &Server{options: o, tunnels: tunnels, inherited: inherit(o.Listeners), former: map[*generation]struct{}{}, ended: make(chan struct{})}
 	s.running, s.cut = context.WithCancel(context.Background())
 	s.current.Store(newGeneration(e))
 	return s, nil
@@ -71,7 +73,7 @@ func New(o Options) (*Server, error) {
 
 // Listen binds the configuration's addresses without accepting connections, which wait for Start. It is for a program that
 // has something to do in between, such as to write a pid file or to give up privileges; Start binds by itself otherwise.
-// If an address cannot be bound, none is, the error's text is nginx's, and Listen may be called again. A second call
+// An address that is in use is tried again four times, half a second apart, as nginx does. If an address cannot be bound, none is, the error's text is nginx's, and Listen may be called again. A second call
 // behind a successful one does nothing; one behind Start is an error.
 func (s *Server) Listen() error {
 	s.mu.Lock()
@@ -95,6 +97,7 @@ func (s *Server) listen() error {
 		return err
 	}
 	s.sockets = sockets
+	s.closeInherited()
 	return nil
 }
 
@@ -128,7 +131,7 @@ func (s *Server) bind(e *engine.Engine) (map[socketKey]*socket, error) {
 			all[key] = old
 			continue
 		}
-		bound, err := listen(key)
+		bound, err := s.listenOn(key)
 		if err != nil {
 			return fresh, err
 		}
@@ -200,6 +203,12 @@ func (s *Server) replace(sockets map[socketKey]*socket) {
 
 // PIDFile returns the absolute path of the configuration's pid file, "" if it has none. Server does not write it.
 func (s *Server) PIDFile() string { return s.current.Load().engine.Settings().PIDFile }
+
+// Daemon reports whether the configuration has "daemon on", which Server itself does not follow.
+func (s *Server) Daemon() bool { return s.current.Load().engine.Settings().Daemon }
+
+// ErrorLog returns the absolute path of the main error log, or "stderr".
+func (s *Server) ErrorLog() string { return s.current.Load().engine.Settings().ErrorLog }
 
 // Dump writes the files of the configuration as nginx -T does.
 func (s *Server) Dump(w io.Writer) { s.current.Load().engine.Dump(w) }

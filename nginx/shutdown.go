@@ -62,6 +62,7 @@ func (s *Server) close() bool {
 	}
 	s.closed = true
 	closeAll(s.sockets)
+	s.closeInherited()
 	return true
 }
 

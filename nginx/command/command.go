@@ -34,7 +34,33 @@ func Run(args []string, stdout, stderr io.Writer) int {
 	case o.test:
 		return testConfiguration(o, stdout, stderr)
 	}
-	return Serve(o.load(stderr), nil)
+	return runServer(o, args, stderr)
+}
+
+// runServer serves in the foreground, or in a process of its own if the configuration says "daemon on" and this one is no
+// successor of another (ngx_init_cycle's ngx_inherited).
+func runServer(o options, args []string, stderr io.Writer) int {
+	waiting := detached()
+	_, successor := os.LookupEnv(inheritedEnv)
+	load, err := o.load(stderr), error(nil)
+	if load.Listeners, err = inherited(); err != nil {
+		fmt.Fprintf(stderr, "nginx: [emerg] %v\n", err)
+		return 1
+	}
+	s, err := nginx.New(load)
+	if err != nil {
+		fmt.Fprintf(stderr, "nginx: [emerg] %v\n", err)
+		return 1
+	}
+	if s.Daemon() && waiting == nil && !successor {
+		s.Close()
+		return detach(args, stderr)
+	}
+	return serve(s, stderr, func() {
+		if waiting != nil {
+			sayReady(waiting, s)
+		}
+	})
 }
 
 // configured names those of nginx's modules that need an argument of its configure script, by which programs find out what a
@@ -95,6 +121,10 @@ func testConfiguration(o options, stdout, stderr io.Writer) int {
 		return 1
 	}
 	defer s.Close()
+	if err := openPIDFile(s.PIDFile()); err != nil {
+		fmt.Fprintf(stderr, "nginx: [emerg] %v\nnginx: configuration file %s test failed\n", err, file)
+		return 1
+	}
 	if !o.quiet {
 		fmt.Fprintf(stderr, "nginx: the configuration file %s syntax is ok\nnginx: configuration file %s test is successful\n", file, file)
 	}

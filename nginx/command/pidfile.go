@@ -12,6 +12,9 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/syserror"
 )
 
+// oldSuffix is what the name of the pid file gets while two processes serve (NGX_OLDPID_EXT).
+const oldSuffix = ".oldbin"
+
 // writePIDFile writes this process's id; "" writes nothing.
 func writePIDFile(name string) error {
 	if name == "" {
@@ -21,6 +24,18 @@ func writePIDFile(name string) error {
 		return syserror.Open(err)
 	}
 	return nil
+}
+
+// openPIDFile finds out whether the pid file could be written, as -t does, and leaves it as it is; one that is not there is made.
+func openPIDFile(name string) error {
+	if name == "" {
+		return nil
+	}
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return syserror.Open(err)
+	}
+	return f.Close()
 }
 
 func removePIDFile(name string) {

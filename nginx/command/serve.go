@@ -6,24 +6,36 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/culvert-go/culvert/nginx"
 	"github.com/culvert-go/culvert/nginx/internal/syserror"
 )
 
-// Serve serves a configuration until a signal ends it, and returns the exit status. It writes the pid file. ready, if not
+// Serve serves a configuration until a signal ends it, and returns the exit status. It writes the pid file, and a process of
+// root's becomes that of the configuration's user. ready, if not
 // nil, is called when the addresses are bound. Call it once at a time: signals are the process's, and
-// so is GOGC, which it adapts to what is live unless the environment sets it.
+// so is GOGC, which it adapts to what is live unless the environment sets it. It stays in the foreground; "daemon on" is Run's.
 func Serve(o nginx.Options, ready func()) int {
-	collectSeldom()
-	signals, stopSignals := listenForSignals()
-	defer stopSignals()
-	s, err := start(o)
+	s, err := nginx.New(o)
 	if err != nil {
 		fmt.Fprintf(stderrOf(o), "nginx: [emerg] %v\n", err)
 		return 1
 	}
-	defer removePIDFile(s.PIDFile())
+	return serve(s, stderrOf(o), ready)
+}
+
+// serve is Serve for a loaded configuration.
+func serve(s *nginx.Server, stderr io.Writer, ready func()) int {
+	collectSeldom()
+	signals, stopSignals := listenForSignals()
+	defer stopSignals()
+	if err := start(s); err != nil {
+		fmt.Fprintf(stderr, "nginx: [emerg] %v\n", err)
+		return 1
+	}
+	p := &process{server: s}
+	defer p.end()
 	s.Logger().Log(context.Background(), nginx.LevelNotice, strings.TrimPrefix(version(), "nginx version: "))
 	if ready != nil {
 		ready()
@@ -31,11 +43,38 @@ func Serve(o nginx.Options, ready func()) int {
 	for received := range signals {
 		order := orders[received]
 		s.Logger().Log(context.Background(), nginx.LevelNotice, fmt.Sprintf("signal %d (%s) received, %s", received, order.signal, order.doing))
-		if order.do(s, signals); order.last {
+		if p.follow(order, signals); order.last {
 			break
 		}
 	}
 	return 0
+}
+
+// process is the running command.
+type process struct {
+	server *nginx.Server
+
+	mu       sync.Mutex // held while an order is followed
+	upgraded bool       // another process serves, too, and has the pid file's name
+	ended    bool
+}
+
+func (p *process) follow(o order, more <-chan os.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = o.last
+	o.do(p, more)
+}
+
+// end removes the pid file, which is renamed where another process serves.
+func (p *process) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	name := p.server.PIDFile()
+	if p.upgraded && name != "" {
+		name += oldSuffix
+	}
+	removePIDFile(name)
 }
 
 func stderrOf(o nginx.Options) io.Writer {
@@ -47,36 +86,35 @@ func stderrOf(o nginx.Options) io.Writer {
 
 // start starts a server. Its pid file is written when the addresses are bound, so that a process
 // which has them keeps its own, and before anything is served.
-func start(o nginx.Options) (*nginx.Server, error) {
-	s, err := nginx.New(o)
-	if err != nil {
-		return nil, err
-	}
-	if err = s.Listen(); err == nil {
+func start(s *nginx.Server) error {
+	err := s.Listen()
+	if err == nil {
 		err = writePIDFile(s.PIDFile())
+	}
+	if err == nil {
+		err = s.DropPrivileges()
 	}
 	if err == nil {
 		err = s.Start()
 	}
 	if err != nil {
 		s.Close()
-		return nil, err
 	}
-	return s, nil
+	return err
 }
 
 // reload serves a new configuration. If it cannot be loaded or bound, the former one is kept, and
 // the error is written to its log.
-func reload(s *nginx.Server, _ <-chan os.Signal) {
-	if err := s.Reload(); err != nil {
-		emerg(s, err)
+func reload(p *process, _ <-chan os.Signal) {
+	if err := p.server.Reload(); err != nil {
+		emerg(p.server, err)
 	}
 }
 
 // reopen reopens the log files after their rotation.
-func reopen(s *nginx.Server, _ <-chan os.Signal) {
-	if err := s.Reopen(); err != nil {
-		emerg(s, syserror.Open(err))
+func reopen(p *process, _ <-chan os.Signal) {
+	if err := p.server.Reopen(); err != nil {
+		emerg(p.server, syserror.Open(err))
 	}
 }
 
@@ -85,11 +123,11 @@ func emerg(s *nginx.Server, err error) {
 }
 
 // stop ends everything at once.
-func stop(s *nginx.Server, _ <-chan os.Signal) { _ = s.Close() }
+func stop(p *process, _ <-chan os.Signal) { _ = p.server.Close() }
 
 // quit ends the server when all requests and tunnels have ended. A signal to stop cuts that
 // short.
-func quit(s *nginx.Server, signals <-chan os.Signal) {
+func quit(p *process, signals <-chan os.Signal) {
 	ctx, cut := context.WithCancel(context.Background())
 	defer cut()
 	go func() {
@@ -104,5 +142,5 @@ func quit(s *nginx.Server, signals <-chan os.Signal) {
 			}
 		}
 	}()
-	_ = s.Shutdown(ctx)
+	_ = p.server.Shutdown(ctx)
 }

@@ -3,15 +3,13 @@ package command
 import (
 	"os"
 	"os/signal"
-
-	"github.com/culvert-go/culvert/nginx"
 )
 
 // order is what the server does at a signal.
 type order struct {
 	signal string // its name
 	doing  string // what nginx's log says that it does
-	do     func(s *nginx.Server, more <-chan os.Signal)
+	do     func(p *process, more <-chan os.Signal)
 	last   bool // the server has ended afterwards
 }
 

@@ -13,6 +13,7 @@ var orders = map[os.Signal]order{
 	syscall.SIGQUIT: {"SIGQUIT", "shutting down", quit, true},
 	syscall.SIGHUP:  {"SIGHUP", "reconfiguring", reload, false},
 	syscall.SIGUSR1: {"SIGUSR1", "reopening logs", reopen, false},
+	syscall.SIGUSR2: {"SIGUSR2", "changing binary", upgrade, false},
 }
 
 // cuts reports whether the signal ends what a graceful quit waits for.

@@ -81,22 +81,3 @@ func TestNotFollowed(t *testing.T) {
 		}
 	}
 }
-
-// The user that root's file names is not followed, which matters to root only.
-func TestUserIsNotFollowed(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "nginx.conf")
-	if err := os.WriteFile(file, []byte("user www-data; events {}"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	tree, err := conf.Parse(conf.Options{File: file, Implemented: implemented})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := conf.NoOp
-	if os.Geteuid() == 0 {
-		want = conf.Passed
-	}
-	if got := tree.Notes[0]; got.Directive != "user" || got.Class != want {
-		t.Errorf("got %+v, want %v", got, want)
-	}
-}

@@ -42,9 +42,6 @@ func (s Specs) classOf(d *Directive, blocks []string) (Class, string) {
 	if _, ok := s.of(d.Name, blocks); ok {
 		return Implemented, ""
 	}
-	if d.Name == "user" {
-		return userClass(d)
-	}
 	if name, ok := asProxy(d.Name); ok {
 		as := *d
 		as.Name = name

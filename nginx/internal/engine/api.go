@@ -104,6 +104,10 @@ type StreamListener struct {
 type Settings struct {
 	// PIDFile is the absolute path of the pid file; "" for none.
 	PIDFile string
+	// Account is who a process of root becomes once its addresses are bound; nil for root itself (user).
+	Account *Account
+	// Daemon reports whether the process detaches itself from its terminal (daemon on).
+	Daemon bool
 	// ErrorLog is the absolute path of the main error log, "stderr", or "" for
 	// none.
 	ErrorLog string

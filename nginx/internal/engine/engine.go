@@ -134,6 +134,9 @@ func (e *Engine) setErrorLog(log *errorLogger) {
 // opened is kept as it is, and the first such error is returned.
 func (e *Engine) Reopen() error { return e.files.reopen() }
 
+// OwnLogs makes a user the owner of the log files, so that Reopen works for it.
+func (e *Engine) OwnLogs(uid, gid int) error { return e.files.own(uid, gid) }
+
 // Close closes logs and idle connections to upstreams. Call it when no request is in flight any
 // more.
 func (e *Engine) Close() error {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -78,6 +79,19 @@ func (l *logFiles) reopen() error {
 			continue
 		}
 		f.replace(next)
+	}
+	return first
+}
+
+// own makes a user the owner of the files, who can open them again then.
+func (l *logFiles) own(uid, gid int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var first error
+	for _, f := range l.files {
+		if file, ok := f.out.(*os.File); ok && f.name != logStderr {
+			first = cmp.Or(first, file.Chown(uid, gid))
+		}
 	}
 	return first
 }

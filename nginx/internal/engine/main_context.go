@@ -7,16 +7,23 @@ import (
 // mainModule holds the directives of the main context.
 var mainModule = module{
 	directives: []directive{
+		{name: "daemon", compile: daemon},
 		{name: "events"},
 		{name: "http", compile: httpBlock},
 		{name: "stream", compile: streamBlock},
 		{name: "pid", compile: pid},
+		{name: "user", compile: userDirective},
 		{name: "worker_shutdown_timeout", compile: workerShutdownTimeout},
 	},
 }
 
 func pid(c *compiler, _ *level, d *conf.Directive) error {
 	c.engine.settings.PIDFile = c.path(d.Args[0])
+	return nil
+}
+
+func daemon(c *compiler, _ *level, d *conf.Directive) error {
+	c.engine.settings.Daemon = d.Flag()
 	return nil
 }
 

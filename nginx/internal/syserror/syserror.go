@@ -20,6 +20,15 @@ func Open(err error) error {
 	return err
 }
 
+// failed is an error with nginx's text.
+type failed struct {
+	text string
+	err  error
+}
+
+func (f *failed) Error() string { return f.text }
+func (f *failed) Unwrap() error { return f.err }
+
 // Bind describes an error of net.Listen.
 func Bind(address string, err error) error {
 	call := "bind"
@@ -31,5 +40,5 @@ func Bind(address string, err error) error {
 	if errors.As(err, &where) {
 		err = where.Err
 	}
-	return fmt.Errorf("%s() to %s failed (%s)", call, address, conf.Errno(err))
+	return &failed{fmt.Sprintf("%s() to %s failed (%s)", call, address, conf.Errno(err)), err}
 }
