@@ -24,7 +24,7 @@ http {
     upstream empty { } # no servers are inside upstream
     upstream good { server 127.0.0.1:1; }
     log_format main '$remote_addr $nosuch'; # unknown "nosuch" variable
-    server {
+    server { # no "ssl_certificate" is defined for the "listen ... ssl" directive
         listen 80 bogus; # invalid parameter "bogus"
         location ~ (a { return 200; } # pcre2_compile() failed: missing closing parenthesis in "(a"
         location / {
@@ -39,7 +39,7 @@ http {
             rewrite; # invalid number of arguments in "rewrite" directive
         }
         location bad /x { return 200; } # invalid location modifier "bad"
-        listen 443 ssl; # no "ssl_certificate" is defined for the "listen ... ssl" directive
+        listen 443 ssl;
     }
     include nosuch.conf; # open() "DIR/nosuch.conf" failed (2: No such file or directory)
     server {

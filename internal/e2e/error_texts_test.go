@@ -137,6 +137,8 @@ var otherTexts = map[string]string{
 	"listen 443 ssl; ssl_certificate first.example.pem; ssl_certificate_key first.example.key; ssl_crl none.pem;":                     `X509_LOOKUP_load_file("DIR/none.pem") failed (2: No such file or directory) in DIR/nginx.conf:4`,
 	"listen 443 ssl; ssl_certificate first.example.pem; ssl_certificate_key first.example.key; ssl_crl first.example.key;":            `X509_LOOKUP_load_file("DIR/first.example.key") failed (no certificate or crl found) in DIR/nginx.conf:4`,
 	"location / { proxy_ssl_verify on; proxy_ssl_trusted_certificate ca.pem; proxy_ssl_crl none.pem; proxy_pass https://127.0.0.1; }": `X509_LOOKUP_load_file("DIR/none.pem") failed (2: No such file or directory) in DIR/nginx.conf:4`,
+	// Since 1.29.7 it turns kept connections off.
+	"upstream: keepalive 0; server 127.0.0.1;": "",
 	// Since 1.27.4 trusted certificates alone suffice.
 	"listen 443 ssl; ssl_certificate first.example.pem; ssl_certificate_key first.example.key; ssl_verify_client on;": `no ssl_client_certificate or ssl_trusted_certificate for ssl_verify_client`,
 	// The line of the directive, and not that of the block around it, or its end.

@@ -86,6 +86,9 @@ func (f *family) passTo(c *compiler, l *level, d *conf.Directive) error {
 	if err != nil {
 		return d.Errorf("%s", err)
 	}
+	if to.address == "" {
+		return d.Errorf("no host in upstream \"%s\"", uri)
+	}
 	p.to, p.uri, p.hasURI = to, uri, uri != ""
 	if p.hasURI && (l.isPattern() || l.kind == namedLocation || l.condition) {
 		return d.Errorf("\"%s\" cannot have URI part in location given by regular expression, "+
@@ -106,7 +109,7 @@ type urlScheme struct {
 // cutURL splits the URL of a pass directive. Only HTTP's has a URI.
 func (f *family) cutURL(text string) (to passTo, uri string, err error) {
 	for _, s := range f.schemes {
-		if len(text) <= len(s.prefix) && s.prefix != "" || !strings.EqualFold(text[:len(s.prefix)], s.prefix) {
+		if len(text) < len(s.prefix) || !strings.EqualFold(text[:len(s.prefix)], s.prefix) {
 			continue
 		}
 		to = passTo{scheme: "http", address: text[len(s.prefix):], port: s.port}
