@@ -56,7 +56,7 @@ func runServer(o options, args []string, stderr io.Writer) int {
 		s.Close()
 		return detach(args, stderr)
 	}
-	return serve(s, stderr, func() {
+	return serve(s, successor, stderr, func() {
 		if waiting != nil {
 			sayReady(waiting, s)
 		}

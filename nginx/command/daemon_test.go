@@ -114,6 +114,11 @@ func TestUpgrade(t *testing.T) {
 	if got := p.pid("nginx.pid.oldbin"); got != old {
 		t.Errorf("nginx.pid.oldbin has %d, want %d", got, old)
 	}
+	_ = syscall.Kill(next, syscall.SIGUSR2) // one is replaced at a time
+	p.signal(syscall.SIGUSR2)
+	p.eventually("refuses another upgrade", func() bool {
+		return strings.Count(p.file("error.log"), "the changing binary signal is ignored") == 2
+	})
 	p.eventually("shares the connections", func() bool { return p.get("/") == strconv.Itoa(next) })
 	p.signal(syscall.SIGQUIT)
 	p.eventually("ended", func() bool { return !runs(old) })

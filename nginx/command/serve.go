@@ -22,11 +22,11 @@ func Serve(o nginx.Options, ready func()) int {
 		fmt.Fprintf(stderrOf(o), "nginx: [emerg] %v\n", err)
 		return 1
 	}
-	return serve(s, stderrOf(o), ready)
+	return serve(s, false, stderrOf(o), ready)
 }
 
-// serve is Serve for a loaded configuration.
-func serve(s *nginx.Server, stderr io.Writer, ready func()) int {
+// serve is Serve for a loaded configuration. A successor is what another process has started to replace itself.
+func serve(s *nginx.Server, successor bool, stderr io.Writer, ready func()) int {
 	collectSeldom()
 	signals, stopSignals := listenForSignals()
 	defer stopSignals()
@@ -35,6 +35,9 @@ func serve(s *nginx.Server, stderr io.Writer, ready func()) int {
 		return 1
 	}
 	p := &process{server: s}
+	if successor {
+		p.before = os.Getppid()
+	}
 	defer p.end()
 	s.Logger().Log(context.Background(), nginx.LevelNotice, strings.TrimPrefix(version(), "nginx version: "))
 	if ready != nil {
@@ -53,6 +56,7 @@ func serve(s *nginx.Server, stderr io.Writer, ready func()) int {
 // process is the running command.
 type process struct {
 	server *nginx.Server
+	before int // the process that this one is to replace, 0 for none
 
 	mu       sync.Mutex // held while an order is followed
 	upgraded bool       // another process serves, too, and has the pid file's name

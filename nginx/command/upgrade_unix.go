@@ -16,12 +16,12 @@ import (
 // the sockets. Both serve from then on, until one of them is told to quit. The pid file becomes NAME.oldbin, and is renamed again
 // if the new process ends first.
 func upgrade(p *process, _ <-chan os.Signal) {
-	if p.upgraded {
-		return // as nginx: one at a time
+	if p.upgraded || p.before != 0 && os.Getppid() == p.before {
+		p.server.Logger().Error("the changing binary signal is ignored: you should shutdown or terminate before either old or new binary's process")
+		return
 	}
-	s := p.server
 	if err := p.startSuccessor(); err != nil {
-		emerg(s, fmt.Errorf("could not start the new binary: %w", err))
+		emerg(p.server, fmt.Errorf("could not start the new binary: %w", err))
 	}
 }
 
