@@ -4,7 +4,7 @@ func init() { mutants = append(mutants, mutantsOfServer...) }
 
 // mutantsOfServer are faults of package server.
 var mutantsOfServer = []mutant{
-	{"server: an idle connection has no bound", "server/idle.go", "	} else if d := c.server.idleTimeout(); d > 0 {\n", "	} else if d := c.server.idleTimeout(); d < 0 {\n"},
+	{"server: an idle connection has no bound", "server/idle.go", "	} else if d > 0 {\n", "	} else if d < 0 {\n"},
 	{"server: a parked connection loses what ends its wait", "server/idle.go", "	if why == netloop.Readable {\n", "	if why == netloop.Readable {\n		_ = c.rwc.SetReadDeadline(time.Time{})\n		_, _ = c.rwc.Read(c.watch.one[:])\n"},
 	{"server: a parked connection has no bound", "server/idle.go", "		rest = d - c.tick\n", "		_, rest = d, 0\n"},
 	{"server: a parked connection outlives Shutdown", "server/idle.go", "	if c.parked.Stop() {\n", "	if c.parked.Stop() && c.server == nil {\n"},

@@ -102,7 +102,7 @@ var mutants = []mutant{
 	{"the only target is taken out", "upstream/targets.go", "only: len(list) == 1", "only: false"},
 	{"Set forgets the health of an address", "upstream/group.go", "g.set.Load(), g.state)", "g.set.Load(), func(string) *state { return &state{} })"},
 	{"what leaves for a moment is forgotten", "upstream/group.go", "remembered := at-st.removedAt < int64(rememberFor) && (st.drained || st.hasFailed())", "remembered := false"},
-	{"outcomes count by the options of a set that is gone", "upstream/lease.go", "	m := l.m.current.Load()\n", "	m := l.m\n"},
+	{"outcomes count by the options of a set that is gone", "upstream/lease.go", "	m := l.m.current.Load()\n	switch {\n", "	m := l.m\n	switch {\n"},
 	{"Drain returns while requests are in flight", "internal/gate/gate.go", "	if g.running.Load() == 0 {\n", "	if true {\n"},
 	{"a status of FailStatuses is a success", "upstream/lease.go", "slices.Contains(g.o.FailStatuses, o.Status) ||", "slices.Contains(g.o.FailStatuses, 0) ||"},
 	{"a late response is a success", "upstream/lease.go", "o.TimeToHeader >= g.o.FailLatency", "o.TimeToHeader >= 2*g.o.FailLatency"},
