@@ -3,11 +3,13 @@ package e2e
 import (
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // programsConf is what people have around PHP and Python: a front controller behind try_files, files of scripts with a path behind
@@ -97,8 +99,9 @@ func start(t *testing.T, socket, program string, args ...string) {
 		t.Fatalf("%s is needed (apt-get install php-fpm uwsgi-core uwsgi-plugin-python3): %v", program, err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		terminate(cmd.Process, ended)
 		if t.Failed() {
 			t.Logf("%s: %s", program, output)
 		}
@@ -110,6 +113,18 @@ func start(t *testing.T, socket, program string, args ...string) {
 		}
 		return err == nil
 	})
+}
+
+// terminate asks a process to end until it has: a program that still starts may lose the signal, as uwsgi does.
+func terminate(p *os.Process, ended <-chan error) {
+	for {
+		_ = p.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+			return
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 var programsSteps = append(gets("/", "/a/b?c=d", "/index.php/path/info?x=%20y", "/index.php", "/plain.txt", "/missing.php", "/?do=redirect", "/?do=status", "/?do=intercept",
