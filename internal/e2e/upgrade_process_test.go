@@ -92,7 +92,9 @@ http {
 		if err := syscall.Kill(old, syscall.SIGQUIT); err != nil {
 			t.Fatal(err)
 		}
-		waitFor(t, "the end of the old process", func() bool { return pid("nginx.pid.oldbin") == 0 })
+		waitFor(t, "the end of the old process", func() bool { // the next upgrade is ignored until then
+			return pid("nginx.pid.oldbin") == 0 && syscall.Kill(old, 0) != nil
+		})
 		if _, err := os.Stat(filepath.Join(dir, "s")); err != nil {
 			t.Errorf("the unix socket: %v", err)
 		}
