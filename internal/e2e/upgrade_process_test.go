@@ -93,7 +93,8 @@ http {
 			t.Fatal(err)
 		}
 		waitFor(t, "the end of the old process", func() bool { // the next upgrade is ignored until then
-			return pid("nginx.pid.oldbin") == 0 && syscall.Kill(old, 0) != nil
+			stat, _ := os.ReadFile("/proc/" + strconv.Itoa(master) + "/stat")
+			return pid("nginx.pid.oldbin") == 0 && !strings.Contains(string(stat), ") S "+strconv.Itoa(old)+" ") && !strings.Contains(string(stat), ") R "+strconv.Itoa(old)+" ")
 		})
 		if _, err := os.Stat(filepath.Join(dir, "s")); err != nil {
 			t.Errorf("the unix socket: %v", err)
