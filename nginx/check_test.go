@@ -95,7 +95,7 @@ func TestCheckWhole(t *testing.T) {
 	}
 }
 
-// Whatever is left out because it is at fault, what follows is compiled without it.
+// A directive that is at fault is left out, and what follows is compiled without it.
 func TestCheckEachLineLeftOut(t *testing.T) {
 	good, err := os.ReadFile("testdata/whole.conf")
 	if err != nil {

@@ -64,7 +64,7 @@ func (s *Server) HandOver() (files []*os.File, keep func(), err error) {
 	}, nil
 }
 
-// unlink says whether the end of unix sockets removes their files. The caller holds s.mu.
+// unlink sets whether closing unix sockets removes their files. The caller holds s.mu.
 func (s *Server) unlink(on bool) {
 	for _, socket := range s.sockets {
 		if l, ok := socket.Listener.(*net.UnixListener); ok {

@@ -160,7 +160,7 @@ func TestUpgradeThatFails(t *testing.T) {
 // A process of root's becomes the user of the configuration once its addresses are bound: it has read what only root may read, and
 // serves what the user may read.
 func TestUser(t *testing.T) {
-	if os.Geteuid() != 0 { // another user can't change, and is told so
+	if os.Geteuid() != 0 { // another user's process can't change, and logs that
 		p := startProcessOf(t, "user nobody;\n"+(*process)(nil).conf("server { listen ADDRESS; return 200 ok; }"))
 		p.eventually("warned", func() bool { return strings.Contains(p.file("error.log"), `the "user" directive makes sense only if`) })
 		p.signal(syscall.SIGTERM)

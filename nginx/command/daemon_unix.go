@@ -55,7 +55,7 @@ func exitStatus(err error) int {
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() > 0 {
 		return exit.ExitCode()
 	}
-	return 1 // whatever has ended it before it could serve
+	return 1 // a signal, or an end without an error
 }
 
 // detached returns the file on which a daemon says that it serves, nil in another process.

@@ -13,7 +13,7 @@ import (
 const inheritedEnv = "NGINX"
 
 // inherited returns the sockets that the process has been given, by nginx, by itself before an upgrade, or by systemd (sd_listen_fds(3)),
-// and removes their names from the environment, so that they are given on to nobody else.
+// and removes their names from the environment, so that no child process takes them for its own.
 func inherited() ([]net.Listener, error) {
 	text, upgrade := os.LookupEnv(inheritedEnv)
 	count, activated := os.LookupEnv("LISTEN_FDS")

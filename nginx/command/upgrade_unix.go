@@ -12,8 +12,8 @@ import (
 	"github.com/culvert-go/culvert/nginx"
 )
 
-// upgrade is nginx's answer to USR2: it starts the program anew, from the file that has its name now, and gives it
-// the sockets. Both serve from then on, until one of them is told to quit. The pid file becomes NAME.oldbin, and is renamed again
+// upgrade implements USR2: it starts the program anew, from the file that has its name now, and gives it
+// the sockets. Both serve from then on, until one of them receives QUIT. The pid file becomes NAME.oldbin, and is renamed again
 // if the new process ends first.
 func upgrade(p *process, _ <-chan os.Signal) {
 	if p.upgraded || p.before != 0 && os.Getppid() == p.before {
