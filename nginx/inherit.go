@@ -47,7 +47,7 @@ func (s *Server) HandOver() (files []*os.File, keep func(), err error) {
 		if socket.Listener == nil {
 			continue
 		}
-		f, err := socket.Listener.(interface{ File() (*os.File, error) }).File()
+		f, err := copyOf(socket.Listener)
 		if err != nil {
 			for _, f := range files {
 				f.Close()
