@@ -57,6 +57,7 @@ http {
 	master := pid("nginx.pid")
 	t.Cleanup(func() { _ = syscall.Kill(master, syscall.SIGKILL) })
 
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // each request needs a process that accepts
 	stop, lost := make(chan struct{}), make(chan string, 1)
 	go func() {
 		fault := ""
@@ -67,7 +68,7 @@ http {
 				return
 			default:
 			}
-			r, err := http.Get("http://" + address + "/") // connections are kept, and others take over
+			r, err := client.Get("http://" + address + "/")
 			if err != nil {
 				fault = err.Error()
 				continue
