@@ -16,7 +16,15 @@ import (
 // Run runs the command line, without the program's name, until the server has ended, and returns
 // the exit status. It must not be called concurrently: signals belong to the process.
 func Run(args []string, stdout, stderr io.Writer) int {
+	return RunWith(nginx.Options{}, args, stdout, stderr)
+}
+
+// RunWith is Run for a program with handlers, directives and variables of its own, which are those of program: -t knows them, too.
+// Its ReadFile is used as well. Prefix, File, Globals, ErrorLog, Stderr and Listeners are the command line's and the process's.
+// With "daemon on" the process starts its own file again, with args: they must lead to this call.
+func RunWith(program nginx.Options, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args)
+	o.program = program
 	if err != nil {
 		fmt.Fprintf(stderr, "nginx: %v\n", err)
 		return 1

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,6 +33,13 @@ func ExampleRun() {
 	// nginx: [emerg] unknown directive "retrun" in /etc/nginx/nginx.conf:5
 	// nginx: configuration file /etc/nginx/nginx.conf test failed
 	// exit status 1
+}
+
+// A binary like nginx's, with a handler of its own for "culvert_handler hello;".
+func ExampleRunWith() {
+	hello := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "hello from", r.URL.Path) })
+	program := nginx.Options{Handlers: map[string]http.Handler{"hello": hello}}
+	os.Exit(command.RunWith(program, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // A program that serves its own configuration, with nginx's signals and pid file.

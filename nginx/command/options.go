@@ -35,6 +35,7 @@ type options struct {
 	test, dump, quiet, all   bool
 	prefix, file, globals    string
 	errorLog, signal         string
+	program                  nginx.Options
 }
 
 // parseOptions parses the arguments as nginx does (ngx_get_options): flags may be combined, and a
@@ -136,12 +137,9 @@ func (o options) configurationFile() string {
 	return file
 }
 
+// load returns the program's options with what the command line says.
 func (o options) load(stderr io.Writer) nginx.Options {
-	return nginx.Options{
-		Prefix:   o.prefix,
-		File:     o.configurationFile(),
-		Globals:  o.globals,
-		ErrorLog: o.errorLog,
-		Stderr:   stderr,
-	}
+	n := o.program
+	n.Prefix, n.File, n.Globals, n.ErrorLog, n.Stderr = o.prefix, o.configurationFile(), o.globals, o.errorLog, stderr
+	return n
 }

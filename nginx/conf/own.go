@@ -12,7 +12,8 @@ type ownDirective struct {
 
 // own lists the directives that nginx does not have. Their names begin with "culvert_", so that none is ever one of nginx's or of a module.
 var own = map[string]ownDirective{
-	"culvert_status": {"random_index", "`on` serves the [status page](COMING-FROM-NGINX.md#the-status-page) at the location"},
+	"culvert_handler": {"fastcgi_pass", "the location is served by [a handler of the program](#handlers-directives-and-variables-of-your-own)"},
+	"culvert_status":  {"random_index", "`on` serves the [status page](COMING-FROM-NGINX.md#the-status-page) at the location"},
 }
 
 // unlisted are directives of nginx's that crossplane does not know, with one that has their contexts and arguments.
@@ -28,4 +29,11 @@ func matchOwn(name string) (masks []uint, known bool) {
 		return nil, false
 	}
 	return crossplane.MatchOssLatest(like)
+}
+
+// Known reports whether nginx's open-source modules or culvert itself have a directive of the name, whether it is implemented or not.
+func Known(name string) bool {
+	_, nginx := crossplane.MatchOssLatest(name)
+	_, ours := matchOwn(name)
+	return nginx || ours
 }

@@ -91,7 +91,7 @@ func (p *parser) source(name string, data []byte, blocks []string) ([]*Directive
 	if err := checkTokens(name, data); err != nil {
 		return nil, err
 	}
-	parsed, errs, err := parseIn(name, data, blocks)
+	parsed, errs, err := p.parseIn(name, data, blocks)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (p *parser) remember(name string, data []byte) {
 // parseIn has crossplane parse data as if it stood inside blocks, on its own lines, so that
 // contexts are checked in included files too. (crossplane's own includes check each file once, in
 // the context of its first include, and do not check the bodies of map and types.)
-func parseIn(name string, data []byte, blocks []string) (crossplane.Directives, []*Error, error) {
+func (p *parser) parseIn(name string, data []byte, blocks []string) (crossplane.Directives, []*Error, error) {
 	var text bytes.Buffer
 	for _, b := range blocks {
 		text.WriteString(opening(b))
@@ -127,7 +127,7 @@ func parseIn(name string, data []byte, blocks []string) (crossplane.Directives, 
 	payload, err := crossplane.Parse(name, &crossplane.ParseOptions{
 		SingleFile:               true,
 		ErrorOnUnknownDirectives: true,
-		DirectiveSources:         []crossplane.MatchFunc{crossplane.MatchOssLatest, matchOwn},
+		DirectiveSources:         []crossplane.MatchFunc{crossplane.MatchOssLatest, matchOwn, p.specs.matchSyntax},
 		Open:                     func(string) (io.ReadCloser, error) { return io.NopCloser(&text), nil },
 	})
 	if err != nil {

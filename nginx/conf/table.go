@@ -10,7 +10,7 @@ import (
 type Specs map[string]Spec
 
 // Spec is what Parse must know about an implemented directive. Its contexts and its number of
-// arguments are nginx's.
+// arguments are nginx's, unless it has a Syntax.
 type Spec struct {
 	// Repeatable reports whether a block may contain the directive more than once.
 	Repeatable bool
@@ -21,6 +21,8 @@ type Spec struct {
 	Stream *Spec
 	// StreamOnly reports whether the directive is implemented inside stream alone.
 	StreamOnly bool
+	// Syntax is that of a directive which nginx does not have; nil for one of nginx's.
+	Syntax *Syntax
 }
 
 // of returns the Spec of a directive inside blocks, and whether it is implemented there.

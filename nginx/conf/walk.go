@@ -38,6 +38,12 @@ func (w *walk) directives(parsed crossplane.Directives, blocks []string) ([]*Dir
 		if !w.classify(d, blocks) {
 			continue
 		}
+		if err := w.specs.checkSyntax(d, blocks); err != nil {
+			if err := w.fail(err); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if c.Block != nil {
 			inner, err := w.directives(c.Block, append(slices.Clip(blocks), d.Name))
 			if err != nil {

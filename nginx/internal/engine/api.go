@@ -48,6 +48,8 @@ type LoadOptions struct {
 	// running. The zones of limit_req and limit_conn, the counts of stub_status and the
 	// numbering of connections are taken over from it.
 	Before *Engine
+	// Extensions are the program's own handlers, directives and variables.
+	Extensions Extensions
 	// OnError, if not nil, receives each error of the configuration, and reading goes on behind it. Load returns the first
 	// still. One may follow from another.
 	OnError func(error)

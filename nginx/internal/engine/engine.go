@@ -48,6 +48,7 @@ type Engine struct {
 	charsets   charsets
 	scope      *vars.Scope
 	status     *statuspage.Page // nil: there is no culvert_status
+	extensions Extensions
 }
 
 // Load reads and compiles a configuration. If the configuration is at fault the error is an
@@ -62,7 +63,10 @@ func Load(o LoadOptions) (*Engine, error) {
 		stderr = os.Stderr
 	}
 	file := absolute(prefix, o.File)
-	tree, err := conf.Parse(conf.Options{File: file, Globals: o.Globals, ReadFile: o.ReadFile, Implemented: Directives(), OnError: o.OnError})
+	if err := o.Extensions.check(); err != nil {
+		return nil, err
+	}
+	tree, err := conf.Parse(conf.Options{File: file, Globals: o.Globals, ReadFile: o.ReadFile, Implemented: o.Extensions.specs(), OnError: o.OnError})
 	if err != nil && (o.OnError == nil || tree.Main == nil) {
 		return nil, err
 	}
@@ -83,11 +87,12 @@ func Load(o LoadOptions) (*Engine, error) {
 		backends:   map[backendKey]*backend.Transport{},
 		shared:     sharedFrom(before),
 		charsets:   newCharsets(),
+		extensions: o.Extensions,
 	}
 	if e.errorPages, err = cachectl.New(cachectl.ErrorPages()); err != nil {
 		return nil, err
 	}
-	list := modules()
+	list := append(modules(), o.Extensions.module())
 	c := &compiler{
 		engine:  e,
 		prefix:  prefix,
@@ -100,6 +105,7 @@ func Load(o LoadOptions) (*Engine, error) {
 		first:   err,
 	}
 	c.use(list)
+	o.Extensions.declare(c.scope)
 	errorLogName := o.ErrorLog
 	if errorLogName == "" {
 		errorLogName = logStderr
@@ -119,7 +125,7 @@ func Notes(o LoadOptions) []Note {
 	if err != nil {
 		return nil
 	}
-	tree, _ := conf.Parse(conf.Options{File: absolute(prefix, o.File), Globals: o.Globals, ReadFile: o.ReadFile, Implemented: Directives()})
+	tree, _ := conf.Parse(conf.Options{File: absolute(prefix, o.File), Globals: o.Globals, ReadFile: o.ReadFile, Implemented: o.Extensions.specs()})
 	return tree.Notes
 }
 

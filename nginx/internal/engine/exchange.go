@@ -48,6 +48,8 @@ type exchange struct {
 	undecided    bool     // no response was made: the status of an error page was returned
 	rootTested   bool     // a file was found below the root, or the alias
 
+	within []*middleware // that the request is served inside, the innermost last
+
 	// The states of the modules.
 	charset charsetState
 	gzip    gzipState

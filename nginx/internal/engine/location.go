@@ -134,7 +134,7 @@ func (l *level) addTo(into *route.Locations[*level], d *conf.Directive) error {
 	entry := route.Prefix[*level]{
 		Name:     l.name,
 		Final:    l.kind == finalLocation,
-		Redirect: *passSlot.of(l) != nil && strings.HasSuffix(l.name, "/"),
+		Redirect: (*passSlot.of(l) != nil || *culvertHandlerSlot.of(l) != nil) && strings.HasSuffix(l.name, "/"),
 		Nested:   l.locations,
 		To:       l,
 	}

@@ -175,8 +175,17 @@ func (x *exchange) accessPhase(w http.ResponseWriter) int {
 	return code
 }
 
-// contentPhase serves the request inside the filters of its response.
+// contentPhase serves the request inside the middleware of its location. A slice of a response is requested inside that of the
+// whole.
 func (x *exchange) contentPhase(w http.ResponseWriter) int {
+	if made := middlewareSlot.of(x.level).made; made != nil && (x.main == nil || x.slices == nil) {
+		return x.throughMiddleware(made, w)
+	}
+	return x.locationContent(w)
+}
+
+// locationContent serves the request inside the filters of its response.
+func (x *exchange) locationContent(w http.ResponseWriter) int {
 	for _, serve := range x.level.phases.precontent {
 		if status, done := serve(x, w); done {
 			return status

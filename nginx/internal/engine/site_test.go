@@ -67,8 +67,15 @@ func load(t *testing.T, files map[string]string) (*site, error) {
 // loadAfter loads nginx.conf of files to replace a configuration.
 func loadAfter(t *testing.T, before *engine.Engine, files map[string]string) (*site, error) {
 	t.Helper()
+	return loadWith(t, engine.LoadOptions{Before: before}, files)
+}
+
+// loadWith loads nginx.conf of files with further options.
+func loadWith(t *testing.T, o engine.LoadOptions, files map[string]string) (*site, error) {
+	t.Helper()
 	s := &site{t: t, dir: write(t, files), errors: &lockedBuffer{}, addrs: map[string]string{}}
-	e, err := engine.Load(engine.LoadOptions{Prefix: s.dir, File: "nginx.conf", Stderr: s.errors, Before: before})
+	o.Prefix, o.File, o.Stderr = s.dir, "nginx.conf", s.errors
+	e, err := engine.Load(o)
 	if err != nil {
 		return nil, err
 	}

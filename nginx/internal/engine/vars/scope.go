@@ -73,6 +73,9 @@ func (s *Scope) DeclareSet(name string, empty bool) bool {
 	return true
 }
 
+// Settable reports whether SetVariable sets a variable.
+func (s *Scope) Settable(name string) bool { return s.sets[name] }
+
 // settable returns a variable that has the value of before until it is set.
 func settable(name string, before Getter, empty bool) Getter {
 	return func(r *Request) (string, bool) {
