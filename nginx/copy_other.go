@@ -2,12 +2,9 @@
 
 package nginx
 
-import (
-	"net"
-	"os"
-)
+import "os"
 
 // copyOf returns a copy of a listener's descriptor.
-func copyOf(l net.Listener) (*os.File, error) {
-	return l.(interface{ File() (*os.File, error) }).File()
+func copyOf(l descriptor) (*os.File, error) {
+	return l.File()
 }

@@ -3,15 +3,14 @@
 package nginx
 
 import (
-	"net"
 	"os"
 	"syscall"
 )
 
 // copyOf returns a copy of a listener's descriptor. (Fd of the File that net.TCPListener.File returns makes the socket blocking,
 // which is one for all copies: an Accept would not end with its listener then, and take one more connection.)
-func copyOf(l net.Listener) (*os.File, error) {
-	raw, err := l.(syscall.Conn).SyscallConn()
+func copyOf(l descriptor) (*os.File, error) {
+	raw, err := l.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
@@ -30,5 +29,5 @@ func copyOf(l net.Listener) (*os.File, error) {
 	case failed != nil:
 		return nil, os.NewSyscallError("dup", failed)
 	}
-	return os.NewFile(uintptr(fd), l.Addr().String()), nil
+	return os.NewFile(uintptr(fd), "socket"), nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/gate"
 	"github.com/culvert-go/culvert/nginx/internal/engine"
+	"github.com/culvert-go/culvert/nginx/internal/http3"
 	"github.com/culvert-go/culvert/nginx/internal/stream"
 	"github.com/culvert-go/culvert/server"
 )
@@ -29,6 +30,7 @@ type generation struct {
 	views     []*view
 	passable  map[stream.Address]*socket // where pass may hand a connection to; complete before anything is accepted
 	servers   []*server.Server
+	http3     []*http3.Server
 	serving   sync.WaitGroup  // the servers' Accept loops
 	open      gate.Gate       // connections, but for those of tunnels
 	retired   atomic.Bool     // each response is the last one of its connection
@@ -51,6 +53,7 @@ func (g *generation) serve(sockets map[socketKey]*socket) {
 	g.engine.Start()
 	g.findPassable(sockets)
 	defer g.serveStreams(sockets)
+	defer g.serveHTTP3(sockets)
 	for _, l := range g.engine.Listeners() {
 		s, v := g.newServer(l), sockets[keyOf(l)].view()
 		g.servers, g.views = append(g.servers, s), append(g.views, v)
@@ -154,6 +157,9 @@ func (g *generation) finish(ctx context.Context) {
 		v.Close()
 	}
 	g.serving.Wait()
+	for _, s := range g.http3 {
+		s.Retire()
+	}
 	g.retired.Store(true)
 	g.engine.Retire()
 	g.awaitClosed(ctx)
@@ -164,6 +170,9 @@ func (g *generation) finish(ctx context.Context) {
 				s.Close()
 			}
 		})
+	}
+	for _, s := range g.http3 {
+		shutdown.Go(func() { _ = s.Shutdown(ctx) })
 	}
 	shutdown.Wait()
 	stop := context.AfterFunc(ctx, g.end)

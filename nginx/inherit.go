@@ -23,31 +23,53 @@ func (s *Server) closeInherited() {
 	for _, l := range s.inherited {
 		l.Close()
 	}
-	s.inherited = nil
+	for _, c := range s.datagrams {
+		c.Close()
+	}
+	s.inherited, s.datagrams = nil, nil
+}
+
+// inheritPackets is inherit for Options.PacketConns.
+func inheritPackets(list []net.PacketConn) map[socketKey]*net.UDPConn {
+	inherited := map[socketKey]*net.UDPConn{}
+	for _, c := range list {
+		udp, ok := c.(*net.UDPConn)
+		if !ok {
+			c.Close()
+			continue
+		}
+		key := socketKey{network: "udp6", address: udp.LocalAddr().String()}
+		if udp.LocalAddr().(*net.UDPAddr).IP.To4() != nil {
+			key.network = "udp4"
+		}
+		if before := inherited[key]; before != nil {
+			before.Close()
+		}
+		inherited[key] = udp
+	}
+	return inherited
 }
 
 // keyOfAddr returns the key of a bound socket.
 func keyOfAddr(addr net.Addr) socketKey {
 	if tcp, ok := addr.(*net.TCPAddr); ok {
 		if tcp.IP.To4() != nil {
-			return socketKey{"tcp4", addr.String()}
+			return socketKey{network: "tcp4", address: addr.String()}
 		}
-		return socketKey{"tcp6", addr.String()}
+		return socketKey{network: "tcp6", address: addr.String()}
 	}
-	return socketKey{addr.Network(), addr.String()}
+	return socketKey{network: addr.Network(), address: addr.String()}
 }
 
-// HandOver returns a copy of each socket that is bound, but for those of UDP, for the process that is to serve them: it gets them as Options.Listeners. From
-// then on the end of this Server leaves files of unix sockets alone, unless keep is called, which a program does when the
-// other process has failed. The caller closes the files. Without sockets there are none.
+// HandOver returns a copy of each socket that is bound, for the process that is to serve them: it gets them as
+// Options.Listeners and Options.PacketConns. From then on the end of this Server leaves files of unix sockets alone, and its
+// clients of HTTP/3 are sent to the other process: two can't read the datagrams of one socket. Their requests that have begun
+// have half a second to end. keep reverts both, which a program does when the other process has failed. The caller closes the files. Without sockets there are none.
 func (s *Server) HandOver() (files []*os.File, keep func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, socket := range s.sockets {
-		if socket.Listener == nil {
-			continue
-		}
-		f, err := copyOf(socket.Listener)
+		f, err := copyOf(socket.descriptor())
 		if err != nil {
 			for _, f := range files {
 				f.Close()
@@ -57,10 +79,12 @@ func (s *Server) HandOver() (files []*os.File, keep func(), err error) {
 		files = append(files, f)
 	}
 	s.unlink(false)
+	s.suspend()
 	return files, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.unlink(true)
+		s.resume()
 	}, nil
 }
 

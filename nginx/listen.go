@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine"
+	"github.com/culvert-go/culvert/nginx/internal/http3"
 	"github.com/culvert-go/culvert/nginx/internal/stream"
 	"github.com/culvert-go/culvert/nginx/internal/syserror"
 )
@@ -18,14 +20,19 @@ const bindTries = 5
 
 var bindPause = 500 * time.Millisecond // tests don't wait as long
 
-// listenOn returns the socket of an address: one that was inherited, or a new one. The caller holds s.mu.
-func (s *Server) listenOn(key socketKey) (*socket, error) {
+// listenOn returns the socket of an address of e: one that was inherited, or a new one. The caller holds s.mu.
+func (s *Server) listenOn(key socketKey, e *engine.Engine) (*socket, error) {
 	if inherited := s.inherited[key]; inherited != nil {
 		delete(s.inherited, key)
 		return &socket{Listener: inherited}, nil
 	}
+	datagrams := socketKey{network: key.network, address: key.address} // whoever they are for
+	if inherited := s.datagrams[datagrams]; inherited != nil {
+		delete(s.datagrams, datagrams)
+		return packetSocket(key, inherited, e), nil
+	}
 	for try := 1; ; try++ {
-		bound, err := listen(key)
+		bound, err := listen(key, e)
 		if err == nil || try == bindTries || !errors.Is(err, syscall.EADDRINUSE) {
 			return bound, err
 		}
@@ -37,14 +44,14 @@ func (s *Server) listenOn(key socketKey) (*socket, error) {
 // listen binds the socket of a listener. A unix socket is open to every user: as with nginx, the
 // permissions of its directory decide who may connect. A file that exists is not removed, since
 // another process may listen on it.
-func listen(key socketKey) (*socket, error) {
+func listen(key socketKey, e *engine.Engine) (*socket, error) {
 	name := key.String()
 	if key.isUDP() {
 		c, err := net.ListenPacket(key.network, key.address)
 		if err != nil {
 			return nil, syserror.Bind(name, err)
 		}
-		return &socket{packets: stream.NewPackets(c.(*net.UDPConn))}, nil
+		return packetSocket(key, c.(*net.UDPConn), e), nil
 	}
 	listener, err := net.Listen(key.network, key.address)
 	if err != nil {
@@ -58,6 +65,14 @@ func listen(key socketKey) (*socket, error) {
 		return nil, fmt.Errorf("chmod() \"%s\" failed (%s)", key.address, conf.Errno(err))
 	}
 	return &socket{Listener: listener}, nil
+}
+
+// packetSocket returns the socket of a listener of datagrams.
+func packetSocket(key socketKey, c *net.UDPConn, e *engine.Engine) *socket {
+	if key.quic {
+		return &socket{http3: http3.NewSocket(c, hostKey(e, key))}
+	}
+	return &socket{packets: stream.NewPackets(c)}
 }
 
 // String returns the address as nginx writes it.

@@ -58,6 +58,9 @@ type Options struct {
 	// takes one whose address is one of the configuration's, written alike, instead of binding the address,
 	// and closes the others. They belong to the Server from New on; a second Server with these Options must not have them.
 	Listeners []net.Listener
+	// PacketConns are the same for addresses of UDP, those of "listen … quic" and of stream. They must be of type *net.UDPConn;
+	// others are closed.
+	PacketConns []net.PacketConn
 }
 
 // load returns the engine's options.

@@ -38,6 +38,7 @@ type Server struct {
 	former    map[*generation]struct{}   // those that finish behind a Reload
 	sockets   map[socketKey]*socket      // those that are bound; nil before Listen and Start
 	inherited map[socketKey]net.Listener // of Options.Listeners, until Listen
+	datagrams map[socketKey]*net.UDPConn // of Options.PacketConns, until Listen
 	started   bool
 	closed    bool
 }
@@ -65,7 +66,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, tunnels: tunnels, inherited: inherit(o.Listeners), former: map[*generation]struct{}{}, ended: make(chan struct{})}
+	s := &Server{options: o, tunnels: tunnels, inherited: inherit(o.Listeners), datagrams: inheritPackets(o.PacketConns), former: map[*generation]struct{}{}, ended: make(chan struct{})}
 	s.running, s.cut = context.WithCancel(context.Background())
 	s.current.Store(newGeneration(e))
 	return s, nil
@@ -131,7 +132,7 @@ func (s *Server) bind(e *engine.Engine) (map[socketKey]*socket, error) {
 			all[key] = old
 			continue
 		}
-		bound, err := s.listenOn(key)
+		bound, err := s.listenOn(key, e)
 		if err != nil {
 			return fresh, err
 		}

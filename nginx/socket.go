@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/nginx/internal/engine"
+	"github.com/culvert-go/culvert/nginx/internal/http3"
 	"github.com/culvert-go/culvert/nginx/internal/stream"
 )
 
@@ -15,11 +16,20 @@ import (
 const acceptPause = 50 * time.Millisecond
 
 // socketKey is a socket's network and address. Equal keys of two configurations are the same socket.
-type socketKey struct{ network, address string }
+type socketKey struct {
+	network, address string
+	quic             bool
+}
 
-func keyOf(l engine.Listener) socketKey { return socketKey{l.Network, l.Address} }
+func keyOf(l engine.Listener) socketKey { return socketKey{network: l.Network, address: l.Address} }
 
-func keyOfStream(l engine.StreamListener) socketKey { return socketKey{l.Network, l.Address} }
+func keyOfStream(l engine.StreamListener) socketKey {
+	return socketKey{network: l.Network, address: l.Address}
+}
+
+func keyOfQUIC(l engine.QUICListener) socketKey {
+	return socketKey{network: l.Network, address: l.Address, quic: true}
+}
 
 // keysOf returns the keys of all sockets of a configuration. One that http and stream have is there twice.
 func keysOf(e *engine.Engine) (keys []socketKey) {
@@ -28,6 +38,9 @@ func keysOf(e *engine.Engine) (keys []socketKey) {
 	}
 	for _, l := range e.Streams() {
 		keys = append(keys, keyOfStream(l))
+	}
+	for _, l := range e.QUIC() {
+		keys = append(keys, keyOfQUIC(l))
 	}
 	return keys
 }
@@ -39,7 +52,8 @@ func (k socketKey) isUDP() bool { return strings.HasPrefix(k.network, "udp") }
 // the moment receives its connections, and handing it over loses none.
 type socket struct {
 	net.Listener                 // nil for datagrams
-	packets      *stream.Packets // nil for connections
+	packets      *stream.Packets // those of stream
+	http3        *http3.Socket   // those of QUIC
 	mu           sync.Mutex
 	current      *view
 	closed       bool
@@ -101,13 +115,16 @@ func (s *socket) deliver(conn net.Conn) {
 	}
 }
 
-// Close stops accepting for good.
+// Close stops accepting for good. The connections of QUIC, which have no socket of their own, are kept.
 func (s *socket) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	if s.packets != nil {
+	switch {
+	case s.packets != nil:
 		return s.packets.Close()
+	case s.http3 != nil:
+		return s.http3.Close()
 	}
 	return s.Listener.Close()
 }

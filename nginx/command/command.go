@@ -50,11 +50,13 @@ func RunWith(program nginx.Options, args []string, stdout, stderr io.Writer) int
 func runServer(o options, args []string, stderr io.Writer) int {
 	waiting := detached()
 	_, successor := os.LookupEnv(inheritedEnv)
-	load, err := o.load(stderr), error(nil)
-	if load.Listeners, err = inherited(); err != nil {
+	load := o.load(stderr)
+	given, err := inherited()
+	if err != nil {
 		fmt.Fprintf(stderr, "nginx: [emerg] %v\n", err)
 		return 1
 	}
+	load.Listeners, load.PacketConns = given.listeners, given.packets
 	s, err := nginx.New(load)
 	if err != nil {
 		fmt.Fprintf(stderr, "nginx: [emerg] %v\n", err)
@@ -73,7 +75,7 @@ func runServer(o options, args []string, stderr io.Writer) int {
 
 // configured names those of nginx's modules that need an argument of its configure script, by which programs find out what a
 // binary can do.
-const configured = " --with-http_ssl_module --with-http_v2_module --with-http_realip_module --with-http_sub_module" +
+const configured = " --with-http_ssl_module --with-http_v2_module --with-http_v3_module --with-http_realip_module --with-http_sub_module" +
 	" --with-http_gunzip_module --with-http_gzip_static_module --with-http_auth_request_module --with-http_secure_link_module" +
 	" --with-http_stub_status_module --with-http_addition_module --with-http_dav_module --with-http_random_index_module --with-http_slice_module --with-http_flv_module" +
 	" --with-stream --with-stream_ssl_module --with-stream_realip_module --with-stream_ssl_preread_module"

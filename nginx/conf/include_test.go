@@ -43,7 +43,7 @@ func TestIncludeInsideBlocks(t *testing.T) {
 // What is not followed of an implemented directive is reported, too.
 func TestNotFollowed(t *testing.T) {
 	for text, passed := range map[string]bool{
-		"http { server { listen 443 quic reuseport; } }":                true,
+		"http { server { listen 443 quic reuseport; } }":                false,
 		"http { server { listen 443; } }":                               false,
 		"http { server { error_page 497 /https; } }":                    false,
 		"http { server { error_page 404 497 @https; } }":                false,

@@ -75,6 +75,8 @@ var noOps = map[string]string{
 	"proxy_ssl_certificate_cache":    "certificates are read once",
 	"proxy_store_access":             "it concerns proxy_store",
 	"proxy_temp_file_write_size":     streams,
+	"quic_bpf":                       oneProcess,
+	"quic_gso":                       "datagrams are sent together where the kernel can",
 	"read_ahead":                     goRuntime,
 	"referer_hash_bucket_size":       goTables,
 	"referer_hash_max_size":          goTables,

@@ -2,7 +2,6 @@ package conf
 
 const (
 	noCache   = "nothing is cached: a miss is always legal"
-	noQUIC    = "QUIC is not supported: HTTP/1.1 and HTTP/2 are"
 	goCiphers = "the cipher suites are Go's choice"
 	noStaple  = "no OCSP response is stapled, which current browsers do without"
 )
@@ -11,10 +10,6 @@ const (
 // or an operator may miss: what is served is right without them.
 var passed = map[string]string{
 	"early_hints":                     "interim responses are always forwarded",
-	"http3":                           noQUIC,
-	"http3_hq":                        noQUIC,
-	"http3_max_concurrent_streams":    noQUIC,
-	"http3_stream_buffer_size":        noQUIC,
 	"load_module":                     "modules are not loaded: their directives are refused",
 	"proxy_cache_background_update":   noCache,
 	"proxy_cache_bypass":              noCache,
@@ -35,11 +30,7 @@ var passed = map[string]string{
 	"proxy_limit_rate":                "an upstream is read as fast as the client reads",
 	"proxy_ssl_ciphers":               goCiphers,
 	"proxy_ssl_conf_command":          "it is OpenSSL's",
-	"quic_active_connection_id_limit": noQUIC,
-	"quic_bpf":                        noQUIC,
-	"quic_gso":                        noQUIC,
-	"quic_host_key":                   noQUIC,
-	"quic_retry":                      noQUIC,
+	"quic_active_connection_id_limit": "a client may have 4 of its connection IDs in use",
 	"ssl_ciphers":                     goCiphers,
 	"ssl_conf_command":                "it is OpenSSL's",
 	"ssl_early_data":                  "early data is not accepted: clients send it again",

@@ -27,6 +27,7 @@ type Engine struct {
 	prefix    string
 	tree      *conf.Tree
 	listeners []Listener
+	quic      []QUICListener
 	streams   []StreamListener
 	settings  Settings
 	logger    *slog.Logger

@@ -161,10 +161,10 @@ type countedRequest struct {
 	key string
 }
 
-// awaitSent returns when what a counted request has written was sent: over HTTP/2 the client's windows may hold it back as long
+// awaitSent returns when what a counted request has written was sent: over HTTP/2 and HTTP/3 the client's windows may hold it back as long
 // as the client likes, and the request counts until then.
 func (x *exchange) awaitSent(w http.ResponseWriter) {
-	if len(x.limits.counted) > 0 && x.HTTP.ProtoMajor == 2 {
+	if len(x.limits.counted) > 0 && x.HTTP.ProtoMajor >= 2 {
 		_ = http.NewResponseController(w).Flush()
 	}
 }

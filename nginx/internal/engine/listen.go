@@ -3,7 +3,6 @@ package engine
 import (
 	"net"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +18,7 @@ var listenModule = module{
 		{name: "http2_max_concurrent_streams", compile: setNumber(connectionSlot, func(s *connectionSettings) *int { return &s.maxStreams })},
 		{name: "large_client_header_buffers", compile: largeClientHeaderBuffers},
 		{name: "max_headers", compile: setNumber(maxHeadersSlot, func(n *int) *int { return n })},
-		{name: "listen", repeatable: true, compile: listen, notFollowed: noQUIC},
+		{name: "listen", repeatable: true, compile: listen},
 	},
 }
 
@@ -46,7 +45,7 @@ type listenRule struct {
 	http2         bool
 	proxyProtocol bool
 	quic          bool
-	udp           bool // of stream
+	udp           bool // QUIC, or datagrams of stream
 	dual          bool // ipv6only=off: IPv4 too
 	tuned         bool // it has socket options, which only one listen may have
 	at            *conf.Directive
@@ -65,8 +64,9 @@ func listen(c *compiler, l *level, d *conf.Directive) error {
 		}
 	}
 	if rule.quic {
-		l.server.silent = true
-		return nil
+		if err := rule.checkQUIC(); err != nil {
+			return err
+		}
 	}
 	if first := addrs[0].Addr(); rule.dual && first.Is6() && first == addrs[len(addrs)-1].Addr() {
 		for _, addr := range addrs {
@@ -76,20 +76,13 @@ func listen(c *compiler, l *level, d *conf.Directive) error {
 	for _, addr := range addrs {
 		rule.addr = addr
 		for _, have := range l.server.listens {
-			if have.addr == addr && !rule.dual {
+			if have.addr == addr && have.udp == rule.udp && !rule.dual {
 				return d.Errorf("a duplicate listen %s", d.Args[0])
 			}
 		}
 		l.server.listens = append(l.server.listens, rule)
 	}
 	return nil
-}
-
-func noQUIC(d *conf.Directive) string {
-	if slices.Contains(d.Args, "quic") {
-		return "QUIC is not supported: HTTP/1.1 and HTTP/2 are"
-	}
-	return ""
 }
 
 // parameter applies one parameter.
@@ -120,7 +113,7 @@ func (r *listenRule) parameter(p string) error {
 	case "proxy_protocol":
 		r.proxyProtocol = true
 	case "quic":
-		r.quic = true
+		r.quic, r.udp = true, true
 	case "multipath", "accept_filter":
 		return r.at.Errorf("parameter \"%s\" of \"listen\" is not supported by culvert yet", p)
 	default:

@@ -19,7 +19,8 @@ type socket struct {
 	ssl           bool
 	http2         bool // HTTP/2 is spoken
 	http2Always   bool // by listen, for all servers
-	udp           bool // of stream
+	udp           bool // QUIC, or datagrams of stream
+	quic          bool
 	proxyProtocol bool
 	hosts         map[netip.Addr]*virtual // the zero Addr for a unix socket
 
@@ -41,7 +42,8 @@ func createListeners(c *compiler) error {
 	for _, s := range c.servers {
 		for _, rule := range s.listens {
 			at := socketOf(c, &sockets, rule)
-			at.ssl = at.ssl || rule.ssl
+			at.ssl = at.ssl || rule.ssl || rule.quic
+			at.quic = at.quic || rule.quic
 			at.proxyProtocol = at.proxyProtocol || rule.proxyProtocol
 			at.http2Always = at.http2Always || rule.http2
 			if err := at.attach(c, s, rule); err != nil {
@@ -54,9 +56,18 @@ func createListeners(c *compiler) error {
 		if err := k.checkCertificates(); err != nil {
 			return err
 		}
+		if k.quic {
+			if err := k.checkQUICVersions(); err != nil {
+				return err
+			}
+		}
 		config, err := k.tlsConfig()
 		if err != nil {
 			return err
+		}
+		if k.quic {
+			c.engine.quic = append(c.engine.quic, k.quicListener(c.engine, config))
+			continue
 		}
 		standard := k.host(k.addr.Addr()).standard.level
 		conn := connectionSlot.of(standard)
@@ -174,8 +185,11 @@ func localIP(r *http.Request) netip.Addr {
 }
 
 func addrIP(addr net.Addr) netip.Addr {
-	if tcp, ok := addr.(*net.TCPAddr); ok {
-		return tcp.AddrPort().Addr()
+	switch at := addr.(type) {
+	case *net.TCPAddr:
+		return at.AddrPort().Addr()
+	case *net.UDPAddr: // of QUIC
+		return at.AddrPort().Addr()
 	}
 	return netip.Addr{}
 }

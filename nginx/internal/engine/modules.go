@@ -7,7 +7,7 @@ func modules() []*module {
 		// of the process and of http
 		&mainModule, &errorLogModule, &variablesModule, &resolverModule, &upstreamModule,
 		// when a request has been received
-		&listenModule, &serverModule, &realIPModule, &headerFieldsModule, &locationModule, &sslModule,
+		&listenModule, &http3Module, &serverModule, &realIPModule, &headerFieldsModule, &locationModule, &sslModule,
 		// when its location has been found
 		&clientBodyModule, &rewriteModule, &refererModule, &browserModule, &secureLinkModule,
 		// before access to its location

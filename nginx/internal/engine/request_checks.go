@@ -60,7 +60,7 @@ func (x *exchange) receiveLine(max int) {
 		x.refuseLine(http.StatusBadRequest, invalidMethod)
 		return
 	}
-	if method == http.MethodConnect && x.HTTP.ProtoMajor == 2 {
+	if method == http.MethodConnect && x.HTTP.ProtoMajor >= 2 {
 		return
 	}
 	authority, has, ok := targetHost(method, x.HTTP.RequestURI)
@@ -83,7 +83,7 @@ func (x *exchange) receiveHost() {
 	r := x.HTTP
 	if r.Host == "" && !fieldnames.Of(r.Context()).Has("Host") {
 		switch {
-		case r.ProtoMajor == 2:
+		case r.ProtoMajor >= 2:
 			x.refuse(http.StatusBadRequest, "client sent neither \":authority\" nor \"Host\" header")
 		case r.ProtoMinor > 0:
 			x.refuse(http.StatusBadRequest, "client sent HTTP/1.1 request without \"Host\" header")
@@ -141,7 +141,7 @@ func linesOf(names fieldnames.List, field string) (n int) {
 // (ngx_http_process_request_header).
 func (x *exchange) checkHeader(max int) {
 	r := x.HTTP
-	if k := x.socket; r.ProtoMajor == 2 && k.http2 && !k.allowsHTTP2(x.server) {
+	if x.misdirected() {
 		x.refuse(http.StatusMisdirectedRequest, "client attempted to request the server name for which the negotiated protocol is disabled")
 	}
 	x.checkSize(max)

@@ -26,7 +26,6 @@ type server struct {
 	names   []nameRule
 	listens []listenRule
 	named   map[string]*level // locations that start with "@"
-	silent  bool              // it has listens that are not served
 	stream  *stream.Server    // nil for one of http
 }
 
@@ -52,7 +51,7 @@ func compileServer(c *compiler, http *level, d *conf.Directive) error {
 	if len(s.names) == 0 {
 		s.names = []nameRule{{}}
 	}
-	if len(s.listens) == 0 && !s.silent {
+	if len(s.listens) == 0 {
 		s.listens = []listenRule{{addr: listenAddr{AddrPort: netip.AddrPortFrom(netip.IPv4Unspecified(), 80)}, at: d}}
 	}
 	c.servers = append(c.servers, s)

@@ -70,12 +70,9 @@ func tlsVersions(d *conf.Directive) (least, most uint16, err error) {
 }
 
 // tlsConfig loads the certificates of a server that listens with TLS. k is nil for one of stream.
-func (s *server) tlsConfig(k *socket, http2 bool) (*tls.Config, error) {
+func (s *server) tlsConfig(k *socket, protocols []string) (*tls.Config, error) {
 	settings := sslSlot.of(s.level)
-	config := &tls.Config{MinVersion: settings.min, MaxVersion: settings.max, NextProtos: []string{"http/1.1"}}
-	if http2 {
-		config.NextProtos = []string{"h2", "http/1.1"}
-	}
+	config := &tls.Config{MinVersion: settings.min, MaxVersion: settings.max, NextProtos: protocols}
 	if err := s.loadCertificates(k, config); err != nil {
 		return nil, err
 	}
@@ -97,11 +94,11 @@ func (k *socket) checkCertificates() error {
 			continue
 		}
 		if !settings.reject {
-			return v.standard.noCertificate()
+			return k.noCertificate(v.standard)
 		}
 		for _, s := range v.servers {
 			if settings := sslSlot.of(s.level); len(settings.certs) == 0 && !settings.reject {
-				return s.noCertificate()
+				return k.noCertificate(s)
 			}
 		}
 	}
@@ -119,8 +116,12 @@ func (k *socket) shareClientRules() {
 	}
 }
 
-func (s *server) noCertificate() error {
-	return s.at.Errorf("no \"ssl_certificate\" is defined for the \"listen ... ssl\" directive")
+func (k *socket) noCertificate(s *server) error {
+	parameter := "ssl"
+	if k.quic {
+		parameter = "quic"
+	}
+	return s.at.Errorf("no \"ssl_certificate\" is defined for the \"listen ... %s\" directive", parameter)
 }
 
 // tlsConfig returns the configuration of a socket, nil for cleartext. The client's server name
@@ -134,7 +135,7 @@ func (k *socket) tlsConfig() (*tls.Config, error) {
 		if len(sslSlot.of(s.level).certs) == 0 {
 			continue // its handshakes are rejected, or have the configuration of the default server
 		}
-		config, err := s.tlsConfig(k, k.allowsHTTP2(s))
+		config, err := s.tlsConfig(k, k.protocols(s))
 		if err != nil {
 			return nil, err
 		}
@@ -143,7 +144,7 @@ func (k *socket) tlsConfig() (*tls.Config, error) {
 	k.shareClientRules()
 	standard := configs[k.host(k.addr.Addr()).standard]
 	if standard == nil {
-		standard = &tls.Config{NextProtos: []string{"http/1.1"}}
+		standard = &tls.Config{NextProtos: k.protocols(k.host(k.addr.Addr()).standard)}
 	}
 	base := standard.Clone()
 	base.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {

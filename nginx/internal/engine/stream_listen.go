@@ -2,7 +2,6 @@ package engine
 
 import (
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -37,10 +36,8 @@ func streamListen(_ *compiler, l *level, d *conf.Directive) error {
 		}
 	}
 	if rule.udp {
-		for _, name := range notWithUDP {
-			if slices.ContainsFunc(d.Args[1:], func(p string) bool { return p == name || strings.HasPrefix(p, name+"=") }) {
-				return d.Errorf("\"listen\" directive \"%s\" parameter is incompatible with \"udp\"", name)
-			}
+		if name := parameterOf(d, notWithUDP); name != "" {
+			return d.Errorf("\"listen\" directive \"%s\" parameter is incompatible with \"udp\"", name)
 		}
 		if addrs[0].path != "" {
 			return d.Errorf("datagrams of unix sockets are not supported by culvert yet")

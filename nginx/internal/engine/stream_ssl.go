@@ -80,7 +80,7 @@ func (k *socket) streamTLS() (*tls.Config, error) {
 		if len(settings.certs) == 0 && !settings.reject && k.defaultOf(s) {
 			return nil, k.sslListen(s).Errorf("no \"ssl_certificate\" is defined for the \"listen ... ssl\" directive")
 		}
-		config, err := s.tlsConfig(nil, false)
+		config, err := s.tlsConfig(nil, []string{"http/1.1"})
 		if err != nil {
 			return nil, err
 		}

@@ -54,6 +54,9 @@ func (p *Packets) Serve(accept func(*PacketConn)) {
 	}
 }
 
+// UDP returns the socket itself, which must not be read, written or closed.
+func (p *Packets) UDP() *net.UDPConn { return p.conn.udp }
+
 // Addr returns the address of the socket.
 func (p *Packets) Addr() net.Addr { return p.conn.udp.LocalAddr() }
 

@@ -17,7 +17,7 @@ var connectionVariables = map[string]Getter{
 	"connection":          known(func(r *Request) string { return strconv.FormatUint(r.Conn.Serial, 10) }),
 	"connection_time":     known(connectionTime),
 	"http2":               known(http2),
-	"http3":               known(func(*Request) string { return "" }), // not supported
+	"http3":               known(http3),
 	"connection_requests": known(func(r *Request) string { return strconv.FormatInt(r.Conn.Requests.Load(), 10) }),
 	"hostname":            known(hostname),
 	"https":               nonEmpty(https),
@@ -64,6 +64,14 @@ func http2(r *Request) string {
 		return "h2"
 	}
 	return "h2c"
+}
+
+// http3 returns "h3" for HTTP/3.
+func http3(r *Request) string {
+	if r.HTTP.ProtoMajor == 3 {
+		return "h3"
+	}
+	return ""
 }
 
 func remotePort(r *Request) string {
