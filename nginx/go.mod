@@ -8,6 +8,7 @@ require (
 	github.com/nginxinc/nginx-go-crossplane v0.4.89
 	github.com/quic-go/quic-go v0.65.0
 	github.com/tg123/go-htpasswd v1.2.5
+	golang.org/x/crypto v0.58.0
 	golang.org/x/net v0.62.0
 )
 
@@ -16,7 +17,6 @@ require (
 	github.com/jstemmer/go-junit-report v1.0.0 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/quic-go/qpack v0.6.0 // indirect
-	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect

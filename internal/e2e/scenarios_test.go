@@ -44,6 +44,7 @@ func scenarios() []scenario {
 		{name: "error_page", conf: errorPageConf, files: assets, steps: gets("/missing", "/other", "/coded", "/named", "/external", "/keep", "/dead", "/intercepted/404")},
 		{name: "log_format", conf: logConf, files: assets, log: "access.log", steps: logSteps},
 		{name: "TLS", conf: tlsConf, files: certificates(), steps: tlsSteps},
+		{name: "TLS versions, suites and groups", conf: tlsChoiceConf, files: certificates(), steps: tlsChoiceSteps},
 		{name: "ip_hash", conf: hashConf("server {{UP1}}; server {{UP2}}; server {{UP3}};"), steps: hashSteps()},
 		{name: "ip_hash with weights", conf: hashConf("server {{UP1}} weight=3; server {{UP2}}; server {{UP3}} weight=2;"), steps: hashSteps()},
 		{name: "ip_hash with a server down", conf: hashConf("server {{UP1}}; server {{UP2}} down; server {{UP3}};"), steps: hashSteps()},

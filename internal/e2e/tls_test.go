@@ -33,6 +33,22 @@ var tlsSteps = []step{
 	{name: "plain nonsense", raw: "nonsense\r\n\r\n"},
 }
 
+// tlsChoiceConf chooses cipher suites by the server's name. The version and the groups are those of all servers: nginx 1.22 has them of
+// the default server, whatever the client names.
+const tlsChoiceConf = `http { access_log off; default_type text/plain; ssl_certificate first.pem; ssl_certificate_key first.key;
+ssl_session_cache shared:SSL:1m; ssl_session_timeout 10m; ssl_prefer_server_ciphers on; ssl_protocols TLSv1.2; ssl_ecdh_curve secp384r1;
+server { listen {{LISTEN}} ssl; server_name default.example; return 200 "$ssl_protocol $ssl_curve $ssl_session_reused"; }
+server { listen {{LISTEN}} ssl; server_name old.example; ssl_ciphers EECDH+AESGCM:!AES256; location / { return 200 "$ssl_cipher"; } }
+server { listen {{LISTEN}} ssl; server_name named.example; ssl_session_tickets off;
+  ssl_ciphers ECDHE-ECDSA-CHACHA20-POLY1305:DHE-RSA-AES128-GCM-SHA256; location / { return 200 "$ssl_cipher"; } } }
+`
+
+var tlsChoiceSteps = []step{
+	{name: "default", sni: "default.example", raw: get("/")},
+	{name: "kinds of suites", sni: "old.example", raw: "GET / HTTP/1.1\r\nHost: old.example\r\n\r\n"},
+	{name: "a suite by name", sni: "named.example", raw: "GET / HTTP/1.1\r\nHost: named.example\r\n\r\n"},
+}
+
 // certificates are two self-signed ones with their keys.
 func certificates() map[string]string {
 	files := map[string]string{}

@@ -80,11 +80,15 @@ const configured = " --with-http_ssl_module --with-http_v2_module --with-http_v3
 	" --with-http_stub_status_module --with-http_addition_module --with-http_dav_module --with-http_random_index_module --with-http_slice_module --with-http_flv_module" +
 	" --with-stream --with-stream_ssl_module --with-stream_realip_module --with-stream_ssl_preread_module"
 
+// tlsFeatures says what the TLS library is, and in nginx's words what it can do: programs such as certbot look for the version of
+// OpenSSL to know whether a server has TLS 1.3, ALPN and certificates with variables.
+const tlsFeatures = "TLS by crypto/tls: TLS 1.3, ALPN and variable certificates, as an nginx built with OpenSSL 1.1.1 has them"
+
 // printVersion implements -v, -V and -h, on standard error as nginx does.
 func printVersion(o options, stderr io.Writer) {
 	fmt.Fprintln(stderr, version())
 	if o.configure {
-		fmt.Fprintf(stderr, "built by %s\nTLS SNI support enabled\nconfigure arguments:%s\n", runtime.Version(), configured)
+		fmt.Fprintf(stderr, "built by %s\n%s\nTLS SNI support enabled\nconfigure arguments:%s\n", runtime.Version(), tlsFeatures, configured)
 	}
 	if o.help {
 		fmt.Fprint(stderr, usage)

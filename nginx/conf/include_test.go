@@ -58,7 +58,7 @@ func TestNotFollowed(t *testing.T) {
 		"http { access_log x combined buffer=4k; }":                     false,
 		"http { ssl_conf_command a b; }":                                true,
 		"http { proxy_cache off; }":                                     false,
-		"http { ssl_ciphers HIGH; }":                                    true,
+		"http { ssl_early_data on; }":                                   true,
 		"http { proxy_ssl_ciphers HIGH; }":                              true,
 		"http { map a $b { proxy_http_version 1.0; error_page 497; } }": false,
 	} {

@@ -3,7 +3,6 @@ package conf
 const (
 	noCache   = "nothing is cached: a miss is always legal"
 	goCiphers = "the cipher suites are Go's choice"
-	noStaple  = "no OCSP response is stapled, which current browsers do without"
 )
 
 // passed lists the directives that are accepted and not followed, and that a client, an upstream
@@ -27,22 +26,16 @@ var passed = map[string]string{
 	"proxy_cache_valid":               noCache,
 	"proxy_no_cache":                  noCache,
 	"proxy_force_ranges":              "ranges depend on the upstream",
-	"proxy_limit_rate":                "an upstream is read as fast as the client reads",
 	"proxy_ssl_ciphers":               goCiphers,
 	"proxy_ssl_conf_command":          "it is OpenSSL's",
 	"quic_active_connection_id_limit": "a client may have 4 of its connection IDs in use",
-	"ssl_ciphers":                     goCiphers,
 	"ssl_conf_command":                "it is OpenSSL's",
 	"ssl_early_data":                  "early data is not accepted: clients send it again",
 	"ssl_ech_file":                    "names are not encrypted",
-	"ssl_stapling_file":               noStaple,
-	"ssl_stapling_responder":          noStaple,
-	"ssl_stapling_verify":             noStaple,
 	"working_directory":               "the working directory is not changed",
 }
 
 // passedUnless lists the directives that are passed, but no-ops with this value.
 var passedUnless = map[string]struct{ harmless, reason string }{
-	"proxy_cache":  {"off", noCache},
-	"ssl_stapling": {"off", noStaple},
+	"proxy_cache": {"off", noCache},
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/backend"
+	"github.com/culvert-go/culvert/nginx/internal/engine/ocsp"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 	"github.com/culvert-go/culvert/statuspage"
 	"github.com/culvert-go/culvert/upstream"
@@ -33,6 +34,7 @@ type Engine struct {
 	logger    *slog.Logger
 	files     logFiles
 	syslogs   []*syslogServer
+	staplers  []*ocsp.Stapler // nil for a certificate that has none
 	mainLog   *errorLogger
 	tunnels   *wsupgrade.Registry // nil: they are not listed
 
@@ -149,6 +151,11 @@ func (e *Engine) OwnLogs(uid, gid int) error { return e.files.own(uid, gid) }
 func (e *Engine) Close() error {
 	e.Retire()
 	e.names.close()
+	for _, s := range e.staplers {
+		if s != nil {
+			s.Close()
+		}
+	}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, m := range e.mirrors {

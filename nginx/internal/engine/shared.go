@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/limit"
+	"github.com/culvert-go/culvert/nginx/internal/engine/tickets"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
@@ -15,6 +16,8 @@ type shared struct {
 	found        map[string]*foundServer          // of servers with "resolve", by upstream, host and service
 	counts       *counts
 	conns        *vars.Conns
+
+	ticketKeys, ticketKeysBefore map[ticketKeysID]*tickets.Keys // of TLS sessions; the latter are the previous configuration's
 }
 
 // sharedFrom returns a configuration's own shared state. Its zones are taken over one by one, if
@@ -25,6 +28,7 @@ func sharedFrom(before shared) shared {
 		found:       map[string]*foundServer{},
 		streamZones: map[string]*zone[*limit.Running]{},
 		counts:      before.counts, conns: before.conns,
+		ticketKeys: map[ticketKeysID]*tickets.Keys{}, ticketKeysBefore: before.ticketKeys,
 	}
 	if s.counts == nil {
 		s.counts, s.conns = newCounts(), new(vars.Conns)

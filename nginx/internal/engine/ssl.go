@@ -2,8 +2,10 @@ package engine
 
 import (
 	"crypto/tls"
+	"time"
 
 	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
 // sslModule holds the certificates of servers and verifies those of clients (ngx_http_ssl_module.c).
@@ -11,11 +13,21 @@ var sslModule = module{
 	directives: []directive{
 		{name: "ssl_certificate", repeatable: true, compile: sslCertificate},
 		{name: "ssl_certificate_key", repeatable: true, compile: sslCertificateKey},
+		{name: "ssl_ciphers", compile: sslCiphers, notFollowed: missingCiphers},
 		{name: "ssl_client_certificate", compile: sslClientCertificate},
 		{name: "ssl_crl", compile: sslCRL},
+		{name: "ssl_ecdh_curve", compile: sslCurves, notFollowed: missingGroups},
 		{name: "ssl_password_file", compile: sslPasswordFile},
-		{name: "ssl_protocols", compile: sslProtocols},
+		{name: "ssl_protocols", compile: sslProtocols, notFollowed: missingVersions},
 		{name: "ssl_reject_handshake", compile: setFlag(sslSlot, func(s *sslSettings) *bool { return &s.reject })},
+		{name: "ssl_session_cache", compile: sslSessionCache},
+		{name: "ssl_session_ticket_key", repeatable: true, compile: sslSessionTicketKey},
+		{name: "ssl_session_tickets", compile: setFlag(sslSlot, func(s *sslSettings) *bool { return &s.session.tickets })},
+		{name: "ssl_session_timeout", compile: setDuration(sslSlot, func(s *sslSettings) *time.Duration { return &s.session.timeout })},
+		{name: "ssl_stapling", compile: setFlag(sslSlot, func(s *sslSettings) *bool { return &s.stapling.on })},
+		{name: "ssl_stapling_file", compile: sslStaplingFile},
+		{name: "ssl_stapling_responder", compile: setText(sslSlot, func(s *sslSettings) *string { return &s.stapling.responder })},
+		{name: "ssl_stapling_verify", compile: setFlag(sslSlot, func(s *sslSettings) *bool { return &s.stapling.verify })},
 		{name: "ssl_trusted_certificate", compile: sslTrustedCertificate},
 		{name: "ssl_verify_client", compile: setWord(sslSlot, func(s *sslSettings) *string { return &s.client.verify }, verifyModes)},
 		{name: "ssl_verify_depth", compile: setNumber(sslSlot, func(s *sslSettings) *int { return &s.client.depth })},
@@ -23,14 +35,18 @@ var sslModule = module{
 	hooks: hooks{postRead: verifyClient},
 }
 
-var sslSlot = newSlot(sslSettings{client: clientCertRule{depth: 1}})
+var sslSlot = newSlot(sslSettings{client: clientCertRule{depth: 1}, session: sessionRule{tickets: true, timeout: 5 * time.Minute}})
 
 // sslSettings are a level's ssl_ directives. The n-th key belongs to the n-th
 // certificate.
 type sslSettings struct {
 	certs, keys []certFile
-	passwords   string // a line each
-	min, max    uint16 // 0 is Go's choice
+	passwords   string   // a line each
+	min, max    uint16   // 0 is Go's choice
+	ciphers     []uint16 // nil is Go's choice
+	curves      []tls.CurveID
+	session     sessionRule
+	stapling    staplingRule
 	client      clientCertRule
 	reject      bool // handshakes; a server that does needs no certificate
 }
@@ -41,38 +57,13 @@ type sslFile struct {
 	at   *conf.Directive
 }
 
-func sslProtocols(_ *compiler, l *level, d *conf.Directive) (err error) {
-	s := sslSlot.edit(l)
-	s.min, s.max, err = tlsVersions(d)
-	return err
-}
-
-// tlsVersions parses the names of protocols; 0 is Go's choice.
-func tlsVersions(d *conf.Directive) (least, most uint16, err error) {
-	versions := map[string]uint16{
-		"SSLv2": 0, "SSLv3": 0, // older than anything that is supported
-		"TLSv1": tls.VersionTLS10, "TLSv1.1": tls.VersionTLS11, "TLSv1.2": tls.VersionTLS12, "TLSv1.3": tls.VersionTLS13,
-	}
-	for _, name := range d.Args {
-		v, ok := versions[name]
-		if !ok {
-			return 0, 0, d.Errorf("invalid value \"%s\"", name)
-		}
-		if v == 0 {
-			continue
-		}
-		if least == 0 || v < least {
-			least = v
-		}
-		most = max(most, v)
-	}
-	return least, most, nil
-}
-
 // tlsConfig loads the certificates of a server that listens with TLS. k is nil for one of stream.
 func (s *server) tlsConfig(k *socket, protocols []string) (*tls.Config, error) {
 	settings := sslSlot.of(s.level)
-	config := &tls.Config{MinVersion: settings.min, MaxVersion: settings.max, NextProtos: protocols}
+	config := &tls.Config{
+		MinVersion: settings.min, MaxVersion: settings.max, CipherSuites: settings.ciphers, CurvePreferences: settings.curves,
+		NextProtos: protocols, SessionTicketsDisabled: settings.session.off(),
+	}
 	if err := s.loadCertificates(k, config); err != nil {
 		return nil, err
 	}
@@ -130,7 +121,7 @@ func (k *socket) tlsConfig() (*tls.Config, error) {
 	if !k.ssl {
 		return nil, nil
 	}
-	configs := map[*server]*tls.Config{}
+	configs := map[*server]handshakes{}
 	for _, s := range k.servers {
 		if len(sslSlot.of(s.level).certs) == 0 {
 			continue // its handshakes are rejected, or have the configuration of the default server
@@ -139,23 +130,27 @@ func (k *socket) tlsConfig() (*tls.Config, error) {
 		if err != nil {
 			return nil, err
 		}
-		configs[s] = config
+		if configs[s], err = s.handshakes(config, "http"); err != nil {
+			return nil, err
+		}
 	}
 	k.shareClientRules()
-	standard := configs[k.host(k.addr.Addr()).standard]
-	if standard == nil {
-		standard = &tls.Config{NextProtos: k.protocols(k.host(k.addr.Addr()).standard)}
+	standard, ok := configs[k.host(k.addr.Addr()).standard]
+	if !ok {
+		standard.config = &tls.Config{NextProtos: k.protocols(k.host(k.addr.Addr()).standard), SessionTicketsDisabled: true}
 	}
-	base := standard.Clone()
+	base := standard.config.Clone()
+	base.CipherSuites = nil // HTTP/2 has demands on those that are not chosen by the client's server name
 	base.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		s, _, _ := k.host(addrIP(hello.Conn.LocalAddr())).choose(hostName(hello.ServerName))
 		if sslSlot.of(s.level).reject {
 			return rejecting, nil
 		}
-		if config := configs[s]; config != nil {
-			return config, nil
+		h, ok := configs[s]
+		if !ok {
+			h = standard
 		}
-		return standard, nil
+		return h.begin(hello, vars.ConnFrom(hello.Context())), nil
 	}
 	return base, nil
 }

@@ -30,7 +30,7 @@ func compileStreamServers(c *compiler, outer *level, list []*conf.Directive) err
 }
 
 func compileStreamServer(c *compiler, outer *level, d *conf.Directive) error {
-	s := &server{level: outer.child(d)}
+	s := &server{engine: c.engine, level: outer.child(d)}
 	s.level.server = s
 	if err := c.block(s.level, d.Block); err != nil {
 		return err

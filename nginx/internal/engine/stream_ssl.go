@@ -3,7 +3,6 @@ package engine
 import (
 	"crypto/tls"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/culvert-go/culvert/nginx/conf"
@@ -15,45 +14,16 @@ import (
 var streamSSLModule = module{
 	directives: append([]directive{
 		{name: "ssl_alpn", compile: sslALPN},
-		{name: "ssl_session_cache", compile: sslSessionCache},
-		{name: "ssl_session_tickets", compile: setFlag(streamSSLSlot, func(s *streamSSLSettings) *bool { return &s.tickets })},
 		{name: "ssl_handshake_timeout", compile: setDuration(streamSSLSlot, func(s *streamSSLSettings) *time.Duration { return &s.handshakeTimeout })},
 	}, sslModule.directives...),
 }
 
-var streamSSLSlot = newSlot(streamSSLSettings{handshakeTimeout: time.Minute, tickets: true})
+var streamSSLSlot = newSlot(streamSSLSettings{handshakeTimeout: time.Minute})
 
 // streamSSLSettings are those that http has not.
 type streamSSLSettings struct {
 	handshakeTimeout time.Duration
 	protocols        []string // ssl_alpn
-	// Sessions are kept in tickets in any case, which clients do not tell from a cache: there are none only without both.
-	cache, tickets bool
-}
-
-// sslSessionCache compiles "ssl_session_cache off|none|builtin[:size]|shared:name:size ...".
-func sslSessionCache(_ *compiler, l *level, d *conf.Directive) error {
-	s := streamSSLSlot.edit(l)
-	s.cache = false
-	for _, arg := range d.Args {
-		kind, rest, _ := strings.Cut(arg, ":")
-		switch kind {
-		case "off", "none":
-		case "builtin":
-			if n, ok := conf.Number(rest); rest != "" && (!ok || n == 0) {
-				return d.Errorf("invalid session cache \"%s\"", arg)
-			}
-			s.cache = true
-		case "shared":
-			if _, size, ok := zoneParameter(rest); !ok || size < 8<<12 {
-				return d.Errorf("invalid session cache \"%s\"", arg)
-			}
-			s.cache = true
-		default:
-			return d.Errorf("invalid session cache \"%s\"", arg)
-		}
-	}
-	return nil
 }
 
 // sslALPN compiles "ssl_alpn protocol ...".
@@ -72,7 +42,7 @@ func (k *socket) streamTLS() (*tls.Config, error) {
 	if !k.ssl {
 		return nil, nil
 	}
-	configs := map[*stream.Server]*tls.Config{}
+	configs := map[*stream.Server]handshakes{}
 	rejects := map[*stream.Server]bool{}
 	for _, s := range k.servers {
 		settings := sslSlot.of(s.level)
@@ -84,10 +54,12 @@ func (k *socket) streamTLS() (*tls.Config, error) {
 		if err != nil {
 			return nil, err
 		}
-		own := streamSSLSlot.of(s.level)
-		config.NextProtos, config.SessionTicketsDisabled = own.protocols, !own.cache && !own.tickets
-		if len(settings.certs) > 0 {
-			configs[s.stream] = config
+		config.NextProtos = streamSSLSlot.of(s.level).protocols
+		if len(settings.certs) == 0 {
+			continue
+		}
+		if configs[s.stream], err = s.handshakes(config, "stream"); err != nil {
+			return nil, err
 		}
 	}
 	base := &tls.Config{}
@@ -96,10 +68,11 @@ func (k *socket) streamTLS() (*tls.Config, error) {
 		if rejects[s] {
 			return rejecting, nil
 		}
-		if config := configs[s]; config != nil {
-			return config, nil
+		h, ok := configs[s]
+		if !ok {
+			h = configs[k.host(addrIP(hello.Conn.LocalAddr())).standard.stream]
 		}
-		return configs[k.host(addrIP(hello.Conn.LocalAddr())).standard.stream], nil
+		return h.begin(hello, stream.SessionOf(hello).Conn), nil
 	}
 	return base, nil
 }

@@ -4,6 +4,7 @@ package certs
 
 import (
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"net"
 	"os"
@@ -22,6 +23,24 @@ func ReadRoots(name string) (text []byte, roots *x509.CertPool, err error) {
 		return nil, nil, errors.New("cannot load certificate \"" + name + "\": there is none in it")
 	}
 	return text, roots, nil
+}
+
+// ReadFile returns the certificates of a file, none for the name "". Those that can't be parsed are left out.
+func ReadFile(name string) ([]*x509.Certificate, error) {
+	if name == "" {
+		return nil, nil
+	}
+	text, _, err := ReadRoots(name)
+	if err != nil {
+		return nil, err
+	}
+	var list []*x509.Certificate
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if c, err := x509.ParseCertificate(block.Bytes); err == nil {
+			list = append(list, c)
+		}
+	}
+	return list, nil
 }
 
 // Verifier verifies a peer's certificates.

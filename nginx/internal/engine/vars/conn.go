@@ -2,6 +2,7 @@ package vars
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -16,11 +17,22 @@ type Conn struct {
 	Born time.Time
 	// Requests counts the requests so far.
 	Requests atomic.Int64
+	// Hello is what the client has sent in its TLS handshake, nil for cleartext. It is set before the first request.
+	Hello *Hello
 
 	conn     net.Conn
 	mu       sync.Mutex // guards what follows
 	rule     any        // that verified is of
 	verified error
+}
+
+// Hello is what a client offers in a TLS handshake, in its order.
+type Hello struct {
+	Ciphers    []uint16
+	Curves     []tls.CurveID
+	Signatures []tls.SignatureScheme
+	// SessionID returns the session's ID when the handshake is complete, "" if there is none. It may be nil.
+	SessionID func() string
 }
 
 // Net returns the connection itself, nil if the server was not given a ConnContext.

@@ -6,9 +6,8 @@ var novalue = map[string]Getter{
 	"request_body_file": none, // bodies are kept in files without names
 
 	// crypto/tls does not tell them to a server, or has no such thing.
-	"ssl_ciphers": none, "ssl_curves": none, "ssl_session_id": none, "ssl_sigalg": none, "ssl_sigalgs": none,
-	"ssl_client_sigalg": none,
-	"ssl_ech_status":    none, "ssl_ech_outer_server_name": none,
+	"ssl_sigalg": none, "ssl_client_sigalg": none,
+	"ssl_ech_status": none, "ssl_ech_outer_server_name": none,
 
 	// The kernel's figures of the client's connection are not read.
 	"tcpinfo_rtt": none, "tcpinfo_rttvar": none, "tcpinfo_snd_cwnd": none, "tcpinfo_rcv_space": none,

@@ -3,17 +3,24 @@ package vars
 import (
 	"crypto/tls"
 	"fmt"
+	"strings"
+
+	"github.com/culvert-go/culvert/nginx/internal/engine/openssl"
 )
 
 // The variables of an encrypted connection; without one they have no value.
 var sslVariables = map[string]Getter{
 	"ssl_alpn_protocol":  ofTLS(func(s *tls.ConnectionState) string { return s.NegotiatedProtocol }),
 	"ssl_cipher":         ofTLS(sslCipher),
+	"ssl_ciphers":        ofHello(func(h *Hello) string { return joinNames(h.Ciphers, openssl.CipherName) }),
 	"ssl_curve":          ofTLS(sslCurve),
+	"ssl_curves":         ofHello(func(h *Hello) string { return joinNames(h.Curves, openssl.GroupName) }),
 	"ssl_early_data":     none, // crypto/tls does not accept any
 	"ssl_protocol":       ofTLS(sslProtocol),
 	"ssl_server_name":    ofTLS(func(s *tls.ConnectionState) string { return s.ServerName }),
+	"ssl_session_id":     ofHello(sslSessionID),
 	"ssl_session_reused": ofTLS(sslSessionReused),
+	"ssl_sigalgs":        ofHello(func(h *Hello) string { return joinNames(h.Signatures, openssl.SignatureName) }),
 }
 
 func ofTLS(get func(*tls.ConnectionState) string) Getter {
@@ -33,34 +40,8 @@ func (r *Request) tls() *tls.ConnectionState {
 	return r.HTTP.TLS
 }
 
-// cipherNames are OpenSSL's names of the suites before TLS 1.3, whose names are the same.
-var cipherNames = map[uint16]string{
-	tls.TLS_RSA_WITH_RC4_128_SHA:                      "RC4-SHA",
-	tls.TLS_RSA_WITH_3DES_EDE_CBC_SHA:                 "DES-CBC3-SHA",
-	tls.TLS_RSA_WITH_AES_128_CBC_SHA:                  "AES128-SHA",
-	tls.TLS_RSA_WITH_AES_256_CBC_SHA:                  "AES256-SHA",
-	tls.TLS_RSA_WITH_AES_128_CBC_SHA256:               "AES128-SHA256",
-	tls.TLS_RSA_WITH_AES_128_GCM_SHA256:               "AES128-GCM-SHA256",
-	tls.TLS_RSA_WITH_AES_256_GCM_SHA384:               "AES256-GCM-SHA384",
-	tls.TLS_ECDHE_ECDSA_WITH_RC4_128_SHA:              "ECDHE-ECDSA-RC4-SHA",
-	tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA:          "ECDHE-ECDSA-AES128-SHA",
-	tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA:          "ECDHE-ECDSA-AES256-SHA",
-	tls.TLS_ECDHE_RSA_WITH_RC4_128_SHA:                "ECDHE-RSA-RC4-SHA",
-	tls.TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA:           "ECDHE-RSA-DES-CBC3-SHA",
-	tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA:            "ECDHE-RSA-AES128-SHA",
-	tls.TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA:            "ECDHE-RSA-AES256-SHA",
-	tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256:       "ECDHE-ECDSA-AES128-SHA256",
-	tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256:         "ECDHE-RSA-AES128-SHA256",
-	tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256:         "ECDHE-RSA-AES128-GCM-SHA256",
-	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256:       "ECDHE-ECDSA-AES128-GCM-SHA256",
-	tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384:         "ECDHE-RSA-AES256-GCM-SHA384",
-	tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384:       "ECDHE-ECDSA-AES256-GCM-SHA384",
-	tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256:   "ECDHE-RSA-CHACHA20-POLY1305",
-	tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256: "ECDHE-ECDSA-CHACHA20-POLY1305",
-}
-
 func sslCipher(s *tls.ConnectionState) string {
-	if name, ok := cipherNames[s.CipherSuite]; ok {
+	if name := openssl.CipherName(s.CipherSuite); name != "" {
 		return name
 	}
 	return tls.CipherSuiteName(s.CipherSuite)
@@ -68,19 +49,44 @@ func sslCipher(s *tls.ConnectionState) string {
 
 // sslCurve returns OpenSSL's name of the key exchange's group.
 func sslCurve(s *tls.ConnectionState) string {
-	switch s.CurveID {
-	case 0:
+	if s.CurveID == 0 {
 		return ""
-	case tls.CurveP256:
-		return "prime256v1"
-	case tls.CurveP384:
-		return "secp384r1"
-	case tls.CurveP521:
-		return "secp521r1"
-	case tls.X25519, tls.X25519MLKEM768:
-		return s.CurveID.String()
 	}
-	return fmt.Sprintf("0x%04x", uint16(s.CurveID))
+	return nameOr(s.CurveID, openssl.GroupName)
+}
+
+// ofHello returns a variable of what the client has sent in its handshake.
+func ofHello(get func(*Hello) string) Getter {
+	return nonEmpty(func(r *Request) string {
+		if r.tls() == nil || r.Conn == nil || r.Conn.Hello == nil {
+			return ""
+		}
+		return get(r.Conn.Hello)
+	})
+}
+
+func sslSessionID(h *Hello) string {
+	if h.SessionID == nil {
+		return ""
+	}
+	return h.SessionID()
+}
+
+// joinNames returns OpenSSL's names of what a client offers, as nginx has them.
+func joinNames[T ~uint16](list []T, name func(T) string) string {
+	var names []string
+	for _, id := range list {
+		names = append(names, nameOr(id, name))
+	}
+	return strings.Join(names, ":")
+}
+
+// nameOr returns the name of a code, or its number.
+func nameOr[T ~uint16](id T, name func(T) string) string {
+	if s := name(id); s != "" {
+		return s
+	}
+	return fmt.Sprintf("0x%04x", uint16(id))
 }
 
 // sslProtocol formats TLSv1.3 as nginx does, not "TLS 1.3". The first version is TLSv1.

@@ -293,7 +293,7 @@ func TestTLSVariables(t *testing.T) {
 		"TLSv1.3 TLS_AES_128_GCM_SHA256 X25519MLKEM768 . h2 h2":        {Version: tls.VersionTLS13, CipherSuite: tls.TLS_AES_128_GCM_SHA256, CurveID: tls.X25519MLKEM768, NegotiatedProtocol: "h2"},
 		"TLSv1.2 ECDHE-RSA-CHACHA20-POLY1305 prime256v1 r http/1.1 h2": {Version: tls.VersionTLS12, CipherSuite: tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256, CurveID: tls.CurveP256, DidResume: true, NegotiatedProtocol: "http/1.1"},
 		"TLSv1 AES128-SHA  .  h2":                                      {Version: tls.VersionTLS10, CipherSuite: tls.TLS_RSA_WITH_AES_128_CBC_SHA},
-		"TLSv1.2 ECDHE-ECDSA-AES256-GCM-SHA384 0x0100 .  h2":           {Version: tls.VersionTLS12, CipherSuite: tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, CurveID: 0x100},
+		"TLSv1.2 ECDHE-ECDSA-AES256-GCM-SHA384 0x2a2a .  h2":           {Version: tls.VersionTLS12, CipherSuite: tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, CurveID: 0x2a2a},
 	} {
 		r := request()
 		r.HTTPS, r.HTTP.TLS, r.HTTP.ProtoMajor = true, &state, 2
@@ -313,7 +313,7 @@ func TestTLSVariables(t *testing.T) {
 
 // Each variable of nginx's own modules exists: a file that logs one must load.
 func TestVariablesWithoutAValue(t *testing.T) {
-	for _, name := range []string{"request_body_file", "ssl_ciphers", "ssl_curves", "ssl_session_id", "ssl_sigalg", "ssl_sigalgs", "ssl_client_sigalg",
+	for _, name := range []string{"request_body_file", "ssl_sigalg", "ssl_client_sigalg",
 		"ssl_ech_status", "ssl_ech_outer_server_name", "tcpinfo_rtt", "tcpinfo_rttvar",
 		"tcpinfo_snd_cwnd", "tcpinfo_rcv_space", "upstream_bytes_received", "upstream_bytes_sent",
 		"memcached_key", "uid_reset", "proxy_protocol_tlv_alpn", "proxy_protocol_tlv_0xae",
