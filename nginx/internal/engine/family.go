@@ -67,6 +67,7 @@ func (f *family) bodies() []directive {
 	return []directive{
 		{name: "buffering", compile: setFlag(f.slot, func(s *proxySettings) *bool { return &s.buffers.response })},
 		{name: "buffers", compile: f.buffers},
+		{name: "limit_rate", compile: f.limitRate},
 		{name: "max_temp_file_size", compile: setSize(f.slot, func(s *proxySettings) *int64 { return &s.buffers.responseDisk })},
 		{name: "pass_request_body", compile: setFlag(f.slot, func(s *proxySettings) *bool { return &s.passBody })},
 		{name: "pass_request_headers", compile: setFlag(f.slot, func(s *proxySettings) *bool { return &s.passFields })},

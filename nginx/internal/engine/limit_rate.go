@@ -78,11 +78,40 @@ func setLimitRate(x *exchange, size string) {
 // limitsRate reports whether the rate of x's response may be limited.
 func limitsRate(x *exchange) bool {
 	rate, constant := limitRateSlot.of(x.level).rate.Literal()
-	return x.rate.set || !constant || rate != ""
+	return x.rate.set || !constant || rate != "" || x.upstreamRate() > 0
+}
+
+// limitRate compiles "proxy_limit_rate rate": bytes per second that are read of an upstream, which is read as fast as its response
+// is sent on.
+func (f *family) limitRate(c *compiler, l *level, d *conf.Directive) (err error) {
+	f.slot.edit(l).limitRate, err = parseSize(c, d)
+	return err
+}
+
+// upstreamRate returns the rate of proxy_limit_rate for the response, 0 if there is none.
+func (x *exchange) upstreamRate() int64 {
+	if !x.proxy.responded || *passSlot.of(x.level) == nil {
+		return 0
+	}
+	rate, _ := conf.Size(x.passSettings().limitRate.String(&x.Request))
+	return max(rate, 0)
 }
 
 // limitedBody limits the rate of a response's body; it returns nil if there is no limit.
 func limitedBody(x *exchange, w io.Writer) io.WriteCloser {
+	toClient := limitedByClient(x, w)
+	rate := x.upstreamRate()
+	if rate == 0 {
+		return toClient
+	}
+	if toClient != nil {
+		w = toClient
+	}
+	return &limitedWriter{w: w, ctx: x.HTTP.Context(), rate: rate, start: time.Now()}
+}
+
+// limitedByClient limits the rate to the client; it returns nil if there is no limit.
+func limitedByClient(x *exchange, w io.Writer) io.WriteCloser {
 	rule := limitRateSlot.of(x.level)
 	if !x.rate.set {
 		x.rate.perSecond, _ = conf.Size(rule.rate.String(&x.Request))
@@ -126,10 +155,8 @@ func (l *limitedWriter) Write(p []byte) (n int, err error) {
 
 // wait sends what was written, and waits until that many bytes may follow.
 func (l *limitedWriter) wait(bytes int64) error {
-	if f, ok := l.w.(interface{ FlushError() error }); ok {
-		if err := f.FlushError(); err != nil {
-			return err
-		}
+	if err := l.FlushError(); err != nil {
+		return err
 	}
 	timer := time.NewTimer(time.Duration(float64(bytes) / float64(l.rate) * float64(time.Second)))
 	defer timer.Stop()
@@ -139,6 +166,14 @@ func (l *limitedWriter) wait(bytes int64) error {
 	case <-l.ctx.Done():
 		return l.ctx.Err()
 	}
+}
+
+// FlushError sends what was written.
+func (l *limitedWriter) FlushError() error {
+	if f, ok := l.w.(interface{ FlushError() error }); ok {
+		return f.FlushError()
+	}
+	return nil
 }
 
 // Close implements io.Closer.

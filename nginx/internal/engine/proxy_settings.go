@@ -59,6 +59,7 @@ type proxySettings struct {
 	hide           map[string]bool // canonical names of the response's fields that the client does not receive
 	ignored        map[string]bool // proxy_ignore_headers
 	intercept      bool            // proxy_intercept_errors
+	limitRate      vars.Value      // proxy_limit_rate, a size
 	method         vars.Value
 	passBody       bool // proxy_pass_request_body
 	params         paramSettings
