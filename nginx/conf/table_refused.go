@@ -21,7 +21,6 @@ var refused = map[string]string{
 	"image_filter_sharpen":      "pictures are not changed",
 	"image_filter_transparency": "pictures are not changed",
 	"image_filter_webp_quality": "pictures are not changed",
-	"least_time":                "",
 	"mail":                      ofMail,
 	"mp4":                       "MP4 files are not cut at a time",
 	"mp4_start_key_frame":       "MP4 files are not cut at a time",

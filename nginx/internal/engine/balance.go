@@ -13,12 +13,14 @@ func balance(c *compiler, g *group, d *conf.Directive) error {
 	if g.chosen != "" {
 		c.warn(d, "load balancing method redefined")
 	}
-	g.chosen, g.noBackup = d.Name, false
+	g.chosen, g.noBackup, g.least = d.Name, false, nil
 	switch d.Name {
 	case "ip_hash":
 		g.balance, g.noBackup = upstream.IPHash(), true
 	case "least_conn":
 		g.balance = upstream.LeastConn()
+	case "least_time":
+		return g.leastTime(c, d)
 	case "random":
 		return g.random(d)
 	case "hash":

@@ -345,6 +345,7 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 	}
 	o.Transport = p.family.roundTripper(e, p, transport, g)
 	o.KeepFieldNames = true
+	o.OnAttempt = g.least.onAttempt()
 	if !s.passTrailers {
 		o.ResponseTrailer = func(string) bool { return false }
 	}

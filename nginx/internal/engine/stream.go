@@ -51,6 +51,7 @@ var streamUpstreamModule = module{
 		{name: "upstream", repeatable: true, declare: declareUpstream},
 		{name: "hash", upstream: balance},
 		{name: "least_conn", upstream: balance},
+		{name: "least_time", upstream: balance},
 		{name: "random", upstream: balance},
 		{name: "resolver", upstream: groupResolver},
 		{name: "resolver_timeout", upstream: groupResolver},

@@ -122,13 +122,13 @@ func mergeStreamProxy(c *compiler, l *level) error {
 		return nil
 	}
 	pass.rule = *resolverSlot.of(l)
-	proxy.Target = pass.target
+	proxy.Upstream = pass.upstream
 	*streamContentSlot.edit(l) = &proxy
 	return nil
 }
 
-// target returns the upstream of a session.
-func (p *streamPassRule) target(ctx context.Context, s *stream.Session) (*upstream.Group, string, bool) {
+// upstream returns the upstream of a session.
+func (p *streamPassRule) upstream(ctx context.Context, s *stream.Session) (stream.Upstream, bool) {
 	g, err := p.group(s)
 	var u *upstream.Group
 	if err == nil {
@@ -139,9 +139,9 @@ func (p *streamPassRule) target(ctx context.Context, s *stream.Session) (*upstre
 	}
 	if err != nil {
 		s.Error(err.Error())
-		return nil, "", false
+		return stream.Upstream{}, false
 	}
-	return u, g.name, true
+	return stream.Upstream{Group: u, Name: g.name, Observe: g.least.onSession()}, true
 }
 
 func (p *streamPassRule) group(s *stream.Session) (*group, error) {

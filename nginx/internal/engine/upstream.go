@@ -16,6 +16,7 @@ var upstreamModule = module{
 		{name: "hash", upstream: balance},
 		{name: "ip_hash", upstream: balance},
 		{name: "least_conn", upstream: balance},
+		{name: "least_time", upstream: balance},
 		{name: "random", upstream: balance},
 		{name: "keepalive", upstream: groupKeepalive},
 		{name: "keepalive_requests", upstream: groupKeepalive},
@@ -37,6 +38,7 @@ type group struct {
 	chosen   string // the directive that has set balance
 	noBackup bool
 	sticky   *stickyRule // nil: there is none
+	least    *leastTime  // nil: balance is another
 
 	keepalive keepaliveRule
 	fails     []int            // statuses that count as failures, of all locations

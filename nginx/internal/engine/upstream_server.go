@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/upstream"
@@ -104,7 +105,7 @@ func targetParameter(t *upstream.Target, d *conf.Directive, p string) error {
 		if !ok {
 			return d.Errorf("invalid parameter \"%s\"", p)
 		}
-		t.FailTimeout = timeout
+		t.FailTimeout = max(timeout, time.Nanosecond) // 0 would be the default
 	case key == "max_conns" && isNumber:
 		t.MaxConns = n
 	case p == "resolve", key == "service": // resolveParameters

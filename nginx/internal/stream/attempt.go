@@ -14,6 +14,8 @@ type attempt struct {
 	total   atomic.Int64
 
 	received, sent atomic.Int64
+
+	ended func(Times) // of Upstream.Observe
 }
 
 // unknown is a time that is not known yet.
@@ -31,3 +33,10 @@ func newAttempt(addr string) *attempt {
 func (a *attempt) mark(at *atomic.Int64) { at.CompareAndSwap(unknown, int64(time.Since(a.began))) }
 
 func (a *attempt) finish() { a.mark(&a.total) }
+
+// observed reports the end of the attempt.
+func (a *attempt) observed(failed bool) {
+	if a.ended != nil {
+		a.ended(Times{time.Duration(a.connect.Load()), time.Duration(a.first.Load()), time.Duration(a.total.Load()), failed})
+	}
+}

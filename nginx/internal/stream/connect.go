@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -27,7 +28,8 @@ func FromContext(ctx context.Context) *Session {
 }
 
 // connect makes a connection to a server of the group, to one after the other until one is reached. It returns a status if none is.
-func (p *Proxy) connect(ctx context.Context, s *Session, group *upstream.Group, name string) (net.Conn, upstream.Lease, int) {
+func (p *Proxy) connect(ctx context.Context, s *Session, to Upstream) (net.Conn, upstream.Lease, int) {
+	group, name := to.Group, to.Name
 	request := (&http.Request{RemoteAddr: s.remote}).WithContext(context.WithValue(ctx, sessionKey{}, s))
 	var tried []upstream.Lease
 	began, tries := time.Now(), 0
@@ -43,6 +45,9 @@ func (p *Proxy) connect(ctx context.Context, s *Session, group *upstream.Group, 
 			tries = p.tries(group)
 		}
 		a := s.begin(lease.Addr())
+		if to.Observe != nil {
+			a.ended = to.Observe(a.addr)
+		}
 		c, status, err := p.reach(ctx, s, lease.Addr(), name)
 		if err == nil {
 			a.mark(&a.connect)
@@ -53,11 +58,15 @@ func (p *Proxy) connect(ctx context.Context, s *Session, group *upstream.Group, 
 			return c, lease, status
 		}
 		a.finish()
+		a.observed(true)
 		if status != 0 || ctx.Err() != nil {
 			lease.Done(upstream.Outcome{Err: &culvert.Error{Kind: culvert.Internal, Err: err}})
 			return nil, lease, statusFailed
 		}
 		lease.Done(upstream.Outcome{Err: &culvert.Error{Kind: culvert.DialFailed, Target: lease.Addr(), Err: err}})
+		if lease.OnTrial() {
+			s.LogAt(slog.LevelWarn, "upstream server temporarily disabled")
+		}
 		tried = append(tried, lease)
 		tries--
 		if tries <= 0 || !p.Next || p.NextTimeout > 0 && time.Since(began) >= p.NextTimeout {

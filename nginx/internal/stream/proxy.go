@@ -3,17 +3,36 @@ package stream
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 	"github.com/culvert-go/culvert/upstream"
 )
 
+// Upstream is a group of servers.
+type Upstream struct {
+	Group *upstream.Group
+	// Name is what its servers are verified by.
+	Name string
+	// Observe, if not nil, is called when a session is about to connect to a server, and what it returns when that has ended.
+	Observe func(addr string) (ended func(Times))
+}
+
+// Times are those of a session at a server, from its begin.
+type Times struct {
+	Connect   time.Duration // until the connection was made
+	FirstByte time.Duration // until its first byte; negative if there was none
+	Total     time.Duration
+	Failed    bool
+}
+
 // Proxy sends the client's bytes to an upstream and the upstream's to the client (ngx_stream_proxy_module.c).
 type Proxy struct {
-	// Target returns the upstream, and its name, by which it is verified. It logs why there is none.
-	Target func(ctx context.Context, s *Session) (g *upstream.Group, name string, ok bool)
+	// Upstream returns the upstream of a session. It logs why there is none.
+	Upstream func(ctx context.Context, s *Session) (u Upstream, ok bool)
 	// ConnectTimeout bounds the making of a connection, and once more its TLS handshake.
 	ConnectTimeout time.Duration
 	// Timeout is how long no byte may come from either side.
@@ -40,17 +59,21 @@ type Proxy struct {
 	TLS func(s *Session, name string) (c *tls.Config, ok bool)
 }
 
+// errPanicked is the outcome of a session that has panicked, which is not the server's fault.
+var errPanicked = &culvert.Error{Kind: culvert.Internal, Err: errors.New("a session panicked")}
+
 func (p *Proxy) serve(ctx context.Context, s *Session) int {
 	s.action = "connecting to upstream"
 	began := time.Now().Unix()
-	group, name, ok := p.Target(ctx, s)
+	to, ok := p.Upstream(ctx, s)
 	if !ok {
 		return statusFailed
 	}
-	up, lease, status := p.connect(ctx, s, group, name)
+	up, lease, status := p.connect(ctx, s, to)
 	if status != 0 {
 		return status
 	}
+	defer lease.Done(upstream.Outcome{Err: errPanicked}) // a further call has no effect
 	a := s.attempts[len(s.attempts)-1]
 	defer a.finish()
 	defer func() { _ = up.Close() }()
@@ -64,6 +87,8 @@ func (p *Proxy) serve(ctx context.Context, s *Session) int {
 	}
 	s.action = "proxying connection"
 	status = r.run(ctx)
+	a.finish()
+	a.observed(r.targetFailure() != nil)
 	lease.Done(upstream.Outcome{Err: r.targetFailure()})
 	return status
 }

@@ -56,7 +56,17 @@ func (r *relay) run(ctx context.Context) int {
 		move = (*direction).datagrams
 	}
 	var moving sync.WaitGroup
-	moving.Go(func() { move(&up, ctx) })
+	moving.Go(func() {
+		returned := false
+		defer func() {
+			if !returned {
+				r.end(statusFailed, "")
+			}
+		}()
+		defer r.s.contain()
+		move(&up, ctx)
+		returned = true
+	})
 	move(&down, ctx)
 	moving.Wait()
 	r.log()

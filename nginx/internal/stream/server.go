@@ -113,14 +113,22 @@ func (p *Port) Accept(env *Env, c net.Conn) *Session {
 	}
 	s.logPlain(levelInfo, udp+"client "+s.remote+" connected to "+p.Name)
 	if !p.ProxyProtocol {
-		s.enter()
+		s.enterContained()
 	}
 	return s
+}
+
+// enterContained is enter on the goroutine that accepts.
+func (s *Session) enterContained() {
+	defer s.contain()
+	s.refused = statusFailed // behind a panic
+	s.refused = s.enter()
 }
 
 // Serve serves the session and closes its connection. It returns when the session has ended. ctx cuts it off.
 func (s *Session) Serve(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() { _ = s.raw.Close() })
 	defer stop()
+	defer s.contain()
 	s.run(ctx)
 }

@@ -3,8 +3,10 @@ package stream
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
 	"net/netip"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -109,6 +111,14 @@ func (s *Session) Client() netip.Addr {
 // SetLimitStatus sets $limit_conn_status.
 func (s *Session) SetLimitStatus(status string) { s.limit = status }
 
+// contain, deferred, ends the session if a function of the configuration panics: the other sessions are served still.
+func (s *Session) contain() {
+	if v := recover(); v != nil {
+		s.logPlain(levelError, fmt.Sprintf("panic while %s: %v\n%s", s.action, v, debug.Stack()))
+		_ = s.raw.Close()
+	}
+}
+
 // run takes the session through its phases, logs it and closes its connection.
 func (s *Session) run(ctx context.Context) {
 	defer func() { _ = s.conn.Close() }()
@@ -127,7 +137,7 @@ func (s *Session) phases(ctx context.Context) int {
 		if status := s.readHeader(); status != 0 {
 			return status
 		}
-		s.enter()
+		s.refused = s.enter()
 	}
 	if s.refused != 0 {
 		return s.refused
@@ -148,8 +158,8 @@ func (s *Session) phases(ctx context.Context) int {
 	return s.server.Content.serve(ctx, s)
 }
 
-// enter takes the session through the phases that need no bytes of it.
-func (s *Session) enter() {
+// enter takes the session through the phases that need no bytes of it, and returns the status of a refusal, 0 for none.
+func (s *Session) enter() int {
 	s.findClient()
 	if set := s.server.Set; set != nil {
 		set(s)
@@ -157,15 +167,15 @@ func (s *Session) enter() {
 	if limit := s.server.Limit; limit != nil {
 		leave, ok := limit(s)
 		if !ok {
-			s.refused = statusUnavailable
-			return
+			return statusUnavailable
 		}
 		s.leave = sync.OnceFunc(leave)
 	}
 	if allowed := s.server.Allowed; allowed != nil && !allowed(s) {
 		s.Error("access forbidden by rule")
-		s.refused = statusForbidden
+		return statusForbidden
 	}
+	return 0
 }
 
 // findClient replaces the client's address by the one of the PROXY protocol's header, if the peer is trusted

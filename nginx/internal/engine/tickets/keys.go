@@ -64,7 +64,7 @@ func (k *Keys) current() []key {
 	defer k.mu.Unlock()
 	now := time.Now()
 	for n := len(k.list); n > 0 && now.Sub(k.list[n-1].born) >= 2*k.period; n-- {
-		k.list = k.list[:n-1:n-1] // a caller may hold the list
+		k.list = k.list[: n-1 : n-1] // a caller may hold the list
 	}
 	if len(k.list) == 0 || now.Sub(k.list[0].born) >= k.period {
 		k.list = append([]key{randomKey(now)}, k.list...)
