@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/culvert-go/culvert v0.1.0
+	github.com/dlclark/regexp2/v2 v2.13.0
 	github.com/gorilla/websocket v1.5.3
 	github.com/nginxinc/nginx-go-crossplane v0.4.89
 	github.com/quic-go/quic-go v0.65.0

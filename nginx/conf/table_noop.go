@@ -62,7 +62,7 @@ var noOps = map[string]string{
 	"open_file_cache_valid":          "files are opened for each request",
 	"open_log_file_cache":            "log files are kept open, and those with variables in their names opened for each line",
 	"output_buffers":                 goMemory,
-	"pcre_jit":                       "regular expressions are Go's",
+	"pcre_jit":                       "regular expressions are not PCRE's",
 	"postpone_output":                goMemory,
 	"proxy_buffer_size":              streams,
 	"proxy_busy_buffers_size":        streams,

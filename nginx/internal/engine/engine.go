@@ -48,6 +48,7 @@ type Engine struct {
 	errorPages func(http.Handler) http.Handler
 	shared     shared
 	readsBody  bool // the configuration has $request_body
+	backtracks bool // it has a regular expression whose matches can fail
 	charsets   charsets
 	scope      *vars.Scope
 	status     *statuspage.Page // nil: there is no culvert_status

@@ -29,7 +29,7 @@ func TestConfigurationErrors(t *testing.T) {
 		{"backup with ip_hash", http("upstream a { ip_hash; server 127.0.0.1; server 127.0.0.2 backup; }"), `balancing method does not support parameter "backup" in DIR/nginx.conf:3`},
 		{"open parenthesis", srv("location ~ \"(\" { }"), `pcre2_compile() failed: missing closing parenthesis in "(" in DIR/nginx.conf:4`},
 		{"open bracket", srv("server_name ~[a;"), `pcre2_compile() failed: missing terminating ] for character class in "[a" in DIR/nginx.conf:4`},
-		{"look-ahead", srv("location ~ ^/(?!a) { }"), "regular expression \"^/(?!a)\" is not supported by culvert yet (error parsing regexp: invalid or unsupported Perl syntax: `(?!`) in DIR/nginx.conf:4"},
+		{"recursion", srv("location ~ ^/(a)(?1) { }"), `regular expression "^/(a)(?1)" is not supported by culvert yet (recursion) in DIR/nginx.conf:4`},
 		{"bad expression in a map", http("map $uri $a { ~+ x; }"), `pcre2_compile() failed: quantifier does not follow a repeatable item in "+" in DIR/nginx.conf:3`},
 		{"duplicate location", srv("location /a {}\nlocation ^~ /a {}"), `duplicate location "/a" in DIR/nginx.conf:5`},
 		{"duplicate exact location", srv("location = /a {}\nlocation = /a {}"), `duplicate location "/a" in DIR/nginx.conf:5`},

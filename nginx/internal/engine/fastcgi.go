@@ -3,11 +3,11 @@ package engine
 import (
 	"errors"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/fastcgi"
+	"github.com/culvert-go/culvert/nginx/internal/pcre"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -38,7 +38,7 @@ var fastCGIModule = module{
 type fastCGISettings struct {
 	index    string
 	keepConn bool
-	split    *regexp.Regexp
+	split    *pcre.Regexp
 	caught   []string // fastcgi_catch_stderr
 }
 
@@ -53,14 +53,15 @@ func fastCGICatchStderr(_ *compiler, l *level, d *conf.Directive) error {
 }
 
 // fastCGISplitPathInfo compiles "fastcgi_split_path_info regex".
-func fastCGISplitPathInfo(_ *compiler, l *level, d *conf.Directive) error {
+func fastCGISplitPathInfo(c *compiler, l *level, d *conf.Directive) error {
 	re, err := pattern(d, d.Args[0], false)
 	if err != nil {
 		return err
 	}
-	if re.NumSubexp() != 2 {
+	if re.Groups() != 2 {
 		return d.Errorf("pattern \"%s\" must have 2 captures", d.Args[0])
 	}
+	c.engine.backtracks = c.engine.backtracks || re.Backtracks()
 	fastCGIFamily.slot.edit(l).params.fastCGI.split = re
 	return nil
 }
@@ -70,7 +71,7 @@ func fastCGISplit(x *exchange) (name, info string) {
 	s := &fastCGIFamily.slot.of(x.level).params.fastCGI
 	name = x.URI
 	if s.split != nil {
-		if groups := s.split.FindStringSubmatch(x.URI); groups != nil {
+		if groups := x.match(s.split, x.URI); groups != nil {
 			name, info = groups[1], groups[2]
 		}
 	}

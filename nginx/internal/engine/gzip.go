@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/response"
 	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/pcre"
 )
 
 // gzipModule compresses responses (ngx_http_gzip_filter_module.c).
@@ -43,7 +43,7 @@ type gzipSettings struct {
 	level    int
 	proxied  []string
 	http10   bool
-	disabled []*regexp.Regexp
+	disabled []*pcre.Regexp
 	made     *gzipFilter // of them; nil where it is off
 }
 
@@ -188,7 +188,10 @@ func (g gzipSettings) forClient(r *http.Request, h http.Header) bool {
 		return false
 	}
 	agent := r.UserAgent()
-	return !slices.ContainsFunc(g.disabled, func(re *regexp.Regexp) bool { return re.MatchString(agent) })
+	return !slices.ContainsFunc(g.disabled, func(re *pcre.Regexp) bool {
+		matches, err := re.Matches(agent)
+		return matches || err != nil
+	})
 }
 
 // forProxies reports whether gzip_proxied lets a proxy have a compressed response.

@@ -2,11 +2,11 @@ package engine
 
 import (
 	"os"
-	"regexp"
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+	"github.com/culvert-go/culvert/nginx/internal/pcre"
 )
 
 // ifRule is an if with its block: a level of its own, which applies to the request from there on.
@@ -97,14 +97,14 @@ func variableCondition(c *compiler, d *conf.Directive, args []string) (func(*exc
 	return nil, d.Errorf("unexpected \"%s\" in condition", args[1])
 }
 
-func matches(x *exchange, re *regexp.Regexp, variable vars.Getter) bool {
+func matches(x *exchange, re *pcre.Regexp, variable vars.Getter) bool {
 	v, _ := variable(&x.Request)
-	groups := re.FindStringSubmatch(v)
+	groups := x.match(re, v)
 	if groups == nil {
 		x.Capture(nil, nil) // as in nginx the groups of the last match are cleared
 		return false
 	}
-	x.Capture(groups, re.SubexpNames())
+	x.Capture(groups, re.Names())
 	return true
 }
 

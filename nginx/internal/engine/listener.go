@@ -4,7 +4,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -170,12 +169,13 @@ func (k *socket) host(local netip.Addr) *virtual {
 	return nil
 }
 
-// choose returns the server of a host name.
-func (v *virtual) choose(host string) (s *server, groups []string, re *regexp.Regexp) {
-	if s, groups, re, ok := v.names.Find(host); ok {
-		return s, groups, re
+// choose returns the server of a host name. With an error, which is that of a regular expression, it is the default one.
+func (v *virtual) choose(host string) (route.Named[*server], error) {
+	found, ok, err := v.names.Find(host)
+	if !ok {
+		found.To = v.standard
 	}
-	return v.standard, nil, nil
+	return found, err
 }
 
 // localIP returns the address that r's client connected to.

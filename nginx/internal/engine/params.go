@@ -96,7 +96,10 @@ func cgiDefaults() proxySettings {
 }
 
 // plain leaves the request as it is: the parameters say what it is about.
-func plain(_ *passRule, x *exchange, o *proxy.Outbound) {
+func plain(p *passRule, x *exchange, o *proxy.Outbound) {
+	if x.engine.backtracks { // so that a parameter which fails does so before anything is sent
+		_ = p.family.paramsOf(o.In)
+	}
 	o.Out.Host = x.HTTP.Host
 	o.Out.URL.Path, o.Out.URL.RawPath, o.Out.URL.RawQuery, o.Out.URL.Opaque = "/", "", "", ""
 	clear(o.Out.Header)

@@ -3,26 +3,26 @@ package engine
 import (
 	"log/slog"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+	"github.com/culvert-go/culvert/nginx/internal/pcre"
 	"github.com/culvert-go/culvert/proxy"
 )
 
 // cookieRule replaces a cookie's Domain or Path.
 type cookieRule struct {
 	from vars.Value
-	re   *regexp.Regexp // instead of from
+	re   *pcre.Regexp // instead of from
 	to   vars.Value
 }
 
 // flagRule is one proxy_cookie_flags.
 type flagRule struct {
 	name  vars.Value
-	re    *regexp.Regexp // instead of name
+	re    *pcre.Regexp // instead of name
 	flags []vars.Value
 }
 
@@ -216,8 +216,8 @@ func samePath(path, from string) (before, rest string, ok bool) {
 func cookieAttribute(x *exchange, rules []cookieRule, value string, cut func(value, from string) (before, rest string, ok bool)) (string, bool) {
 	for _, rule := range rules {
 		if rule.re != nil {
-			if groups := rule.re.FindStringSubmatch(value); groups != nil {
-				x.Capture(groups, rule.re.SubexpNames())
+			if groups := x.matchResponse(rule.re, value); groups != nil {
+				x.Capture(groups, rule.re.Names())
 				return rule.to.String(&x.Request), true
 			}
 			continue
@@ -231,9 +231,9 @@ func cookieAttribute(x *exchange, rules []cookieRule, value string, cut func(val
 
 func (rule *flagRule) fits(x *exchange, name string) bool {
 	if rule.re != nil {
-		groups := rule.re.FindStringSubmatch(name)
+		groups := x.matchResponse(rule.re, name)
 		if groups != nil {
-			x.Capture(groups, rule.re.SubexpNames())
+			x.Capture(groups, rule.re.Names())
 		}
 		return groups != nil
 	}

@@ -352,7 +352,14 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 	o.Retry = s.retryRule()
 	o.BodyTimeout = s.readTimeout
 	o.ReadTimeout, o.WriteTimeout = client.timeout, client.sendTimeout
-	o.Rewrite = func(o *proxy.Outbound) { p.family.outbound(p, exchangeOf(o.In.Context()), o) }
+	o.Rewrite = func(o *proxy.Outbound) {
+		x := exchangeOf(o.In.Context())
+		p.family.outbound(p, x, o)
+		if err := x.TakeFailure(); err != nil { // the upstream must not get what is not known to be right
+			x.logPattern(err)
+			o.Fail(err)
+		}
+	}
 	o.ModifyResponse = p.modifyResponse
 	o.ErrorHandler = func(_ http.ResponseWriter, r *http.Request, err *culvert.Error) {
 		x := exchangeOf(r.Context())

@@ -2,18 +2,18 @@ package engine
 
 import (
 	"net/http"
-	"regexp"
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+	"github.com/culvert-go/culvert/nginx/internal/pcre"
 )
 
 // redirectRule replaces the beginning of an upstream's Location, or all of it
 // if re is set.
 type redirectRule struct {
 	from     vars.Value
-	re       *regexp.Regexp
+	re       *pcre.Regexp
 	to       vars.Value
 	standard bool // "default": from and to follow from proxy_pass
 }
@@ -112,11 +112,11 @@ func (s *proxySettings) rewriteRedirects(x *exchange, h http.Header) {
 func (s *proxySettings) rewriteRedirect(x *exchange, location string) (string, bool) {
 	for _, rule := range s.redirects {
 		if rule.re != nil {
-			groups := rule.re.FindStringSubmatch(location)
+			groups := x.matchResponse(rule.re, location)
 			if groups == nil {
 				continue
 			}
-			x.Capture(groups, rule.re.SubexpNames())
+			x.Capture(groups, rule.re.Names())
 			return rule.to.String(&x.Request), true
 		}
 		if rest, ok := strings.CutPrefix(location, rule.from.String(&x.Request)); ok {

@@ -1,12 +1,12 @@
 package engine
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
+	"github.com/culvert-go/culvert/nginx/internal/pcre"
 )
 
 // refererModule defines $invalid_referer (ngx_http_referer_module.c).
@@ -28,7 +28,7 @@ type refererRule struct {
 	blocked     bool // so is a value that is no URL
 	serverNames bool
 	names       *route.Names[string] // to what the path must begin with
-	patterns    []*regexp.Regexp
+	patterns    []*pcre.Regexp
 }
 
 // validReferers compiles "valid_referers none|blocked|server_names|name|~regex ...".
@@ -104,13 +104,13 @@ func (r *refererRule) invalid(x *exchange) bool {
 		return true
 	}
 	host = strings.ToLower(host)
-	if want, _, _, found := r.names.Find(host); found {
-		return !strings.HasPrefix(path, want)
+	if want, found, _ := r.names.Find(host); found { // there are no regular expressions in it
+		return !strings.HasPrefix(path, want.To)
 	}
 	if r.serverNames && slices.ContainsFunc(x.server.names, func(n nameRule) bool { return n.matches(host) }) {
 		return false
 	}
-	return !slices.ContainsFunc(r.patterns, func(re *regexp.Regexp) bool { return re.MatchString(rest) })
+	return !slices.ContainsFunc(r.patterns, func(re *pcre.Regexp) bool { return x.match(re, rest) != nil })
 }
 
 // maxRefererHost bounds the host of a valid Referer.

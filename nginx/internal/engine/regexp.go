@@ -2,42 +2,25 @@ package engine
 
 import (
 	"errors"
-	"regexp"
-	"regexp/syntax"
+	"net/http"
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/pcre"
 )
 
-// pattern compiles a regular expression. Go's are not PCRE: look-around and back references,
-// which Go lacks, are errors at load, with a text that does not blame the expression.
-func pattern(d *conf.Directive, text string, noCase bool) (*regexp.Regexp, error) {
-	source := text
-	if noCase {
-		source = "(?i)" + source
+// pattern compiles a regular expression. What of PCRE is not supported is an error at load, with a text that does not blame the
+// expression.
+func pattern(d *conf.Directive, text string, noCase bool) (*pcre.Regexp, error) {
+	re, err := pcre.Compile(text, noCase)
+	var wrong *pcre.SyntaxError
+	switch {
+	case errors.As(err, &wrong):
+		return nil, d.Errorf("pcre2_compile() failed: %s in \"%s\"", wrong.Text, text)
+	case err != nil:
+		return nil, d.Errorf("regular expression \"%s\" is not supported by culvert yet (%s)", text, err)
 	}
-	re, err := regexp.Compile(source)
-	if err == nil {
-		return re, nil
-	}
-	var e *syntax.Error
-	if errors.As(err, &e) {
-		if text, ok := pcreErrors[e.Code]; ok {
-			return nil, d.Errorf("pcre2_compile() failed: %s in \"%s\"", text, strings.TrimPrefix(source, "(?i)"))
-		}
-		err = e
-	}
-	return nil, d.Errorf("regular expression \"%s\" is not supported by culvert yet (%s)", text, err)
-}
-
-// pcreErrors are nginx's texts for errors that are errors in PCRE, too.
-var pcreErrors = map[syntax.ErrorCode]string{
-	syntax.ErrInvalidCharRange:      "range out of order in character class",
-	syntax.ErrMissingBracket:        "missing terminating ] for character class",
-	syntax.ErrMissingParen:          "missing closing parenthesis",
-	syntax.ErrMissingRepeatArgument: "quantifier does not follow a repeatable item",
-	syntax.ErrTrailingBackslash:     "\\ at end of pattern",
-	syntax.ErrUnexpectedParen:       "unmatched closing parenthesis",
+	return re, nil
 }
 
 // namePattern removes the modifier of a regular expression of server_name or map.
@@ -47,4 +30,36 @@ func namePattern(s string) (text string, noCase, ok bool) {
 	}
 	text, ok = strings.CutPrefix(s, "~")
 	return text, false, ok
+}
+
+// logPattern logs that a regular expression was given up.
+func (x *exchange) logPattern(err error) { x.logAt(levelAlert, err.Error(), "") }
+
+// failedPattern returns the status of a request for which a regular expression was given up, and logs it; 0 if none was. What
+// depends on the expression is not known, so that nothing may be served by it.
+func (x *exchange) failedPattern() int {
+	err := x.TakeFailure()
+	if err == nil {
+		return 0
+	}
+	x.logPattern(err)
+	return http.StatusInternalServerError
+}
+
+// match returns what a regular expression captures of a text, nil if it does not match. If it was given up, the request fails.
+func (x *exchange) match(re *pcre.Regexp, text string) []string {
+	groups, err := re.Find(text)
+	if err != nil {
+		x.Fail(err)
+	}
+	return groups
+}
+
+// matchResponse is match for a request that has a response already, which a failure only leaves unchanged.
+func (x *exchange) matchResponse(re *pcre.Regexp, text string) []string {
+	groups, err := re.Find(text)
+	if err != nil {
+		x.logPattern(err)
+	}
+	return groups
 }

@@ -2,10 +2,10 @@ package engine
 
 import (
 	"net/http"
-	"regexp"
 	"strings"
 
 	"github.com/culvert-go/culvert/internal/fieldnames"
+	"github.com/culvert-go/culvert/nginx/internal/engine/route"
 )
 
 // receive settles what of a new request is known before its location is. As nginx it reads the request line by the settings of
@@ -13,9 +13,9 @@ import (
 // (ngx_http_process_request_line, ngx_http_process_request_headers). If x is to be refused, x.refused is set.
 func (x *exchange) receive(r *http.Request) {
 	v := x.socket.host(localIP(r))
-	x.servedBy(v.standard, nil, nil)
+	x.servedBy(route.Named[*server]{To: v.standard})
 	if r.TLS != nil {
-		x.servedBy(v.choose(hostName(r.TLS.ServerName)))
+		x.chooseServer(v, hostName(r.TLS.ServerName))
 	}
 	if refusal := refusalOf(r.Context()); refusal != nil {
 		x.enterRefused(refusal)
@@ -34,7 +34,7 @@ func (x *exchange) receive(r *http.Request) {
 		x.HTTP.Host, x.HTTP.Header = "", http.Header{} // nginx has not read them
 	} else {
 		x.receiveHost()
-		x.servedBy(v.choose(x.Host))
+		x.chooseServer(v, x.Host)
 		x.checkHeader(limits.lineBytes)
 	}
 	if x.cleartext {
@@ -46,11 +46,22 @@ func (x *exchange) receive(r *http.Request) {
 }
 
 // servedBy has x served by a server.
-func (x *exchange) servedBy(s *server, groups []string, re *regexp.Regexp) {
+func (x *exchange) servedBy(found route.Named[*server]) {
+	s := found.To
 	x.server, x.level, x.ServerName = s, s.level, s.firstName()
-	if re != nil {
-		x.Capture(groups, re.SubexpNames())
+	if found.Regexp != nil {
+		x.Capture(found.Groups, found.Regexp.Names())
 	}
+}
+
+// chooseServer has x served by the server of a host name, or refused if that is not known.
+func (x *exchange) chooseServer(v *virtual, host string) {
+	found, err := v.choose(host)
+	if err != nil {
+		x.logPattern(err)
+		x.refuse(http.StatusInternalServerError, "")
+	}
+	x.servedBy(found)
 }
 
 // receiveLine checks the request line, which must fit into max bytes, and sets the path, and $host if the target has one.

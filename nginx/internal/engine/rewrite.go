@@ -2,13 +2,13 @@ package engine
 
 import (
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+	"github.com/culvert-go/culvert/nginx/internal/pcre"
 )
 
 // rewriteModule runs set, rewrite, return, break and if (ngx_http_rewrite_module.c).
@@ -35,7 +35,7 @@ type rewriteSettings struct {
 
 // rewriteRule is one rewrite.
 type rewriteRule struct {
-	re           *regexp.Regexp
+	re           *pcre.Regexp
 	path         vars.Value // the replacement up to its "?"
 	args         vars.Value // and behind
 	hasArgs      bool
@@ -94,12 +94,12 @@ func parseRewrite(c *compiler, d *conf.Directive) (rule *rewriteRule, err error)
 
 // step runs the rule.
 func (rule *rewriteRule) step(x *exchange, run *scriptRun) {
-	groups := rule.re.FindStringSubmatch(x.URI)
+	groups := x.match(rule.re, x.URI)
 	if groups == nil {
 		x.Capture(nil, nil) // as in nginx the groups of the last match are cleared
 		return
 	}
-	x.Capture(groups, rule.re.SubexpNames())
+	x.Capture(groups, rule.re.Names())
 	path := rewritten(x, rule.path, groups, rule.status != 0)
 	args := x.Args
 	switch {

@@ -32,6 +32,9 @@ func runScript(x *exchange, w http.ResponseWriter) (status int, changed, done bo
 	}
 	var run scriptRun
 	s.run(x, &run)
+	if status := x.failedPattern(); status != 0 {
+		return status, false, true
+	}
 	if run.returns == nil {
 		return 0, run.changed, false
 	}
@@ -40,7 +43,7 @@ func runScript(x *exchange, w http.ResponseWriter) (status int, changed, done bo
 
 func (s script) run(x *exchange, run *scriptRun) {
 	for _, step := range s {
-		if step(x, run); run.done {
+		if step(x, run); run.done || x.Failed() {
 			return
 		}
 	}

@@ -92,15 +92,19 @@ func (x *exchange) process(w http.ResponseWriter) int {
 
 // locate chooses the location and serves the request in it.
 func (x *exchange) locate(w http.ResponseWriter) int {
-	m, ok := x.server.level.locations.Find(x.URI)
+	m, ok, err := x.server.level.locations.Find(x.URI)
+	if err != nil {
+		x.logPattern(err)
+		return http.StatusInternalServerError
+	}
 	if !ok {
 		return x.run(w, x.server.level)
 	}
 	for _, c := range m.Around {
-		x.Capture(c.Groups, c.Regexp.SubexpNames())
+		x.Capture(c.Groups, c.Regexp.Names())
 	}
 	if m.Regexp != nil {
-		x.Capture(m.Groups, m.Regexp.SubexpNames())
+		x.Capture(m.Groups, m.Regexp.Names())
 	}
 	if m.Redirect {
 		x.level = m.To
@@ -137,6 +141,9 @@ func (x *exchange) run(w http.ResponseWriter, l *level) int {
 	}
 	if status := x.accessPhase(w); status != 0 {
 		x.delayUnauthorized(status)
+		return status
+	}
+	if status := x.failedPattern(); status != 0 {
 		return status
 	}
 	return x.filtered(x.level.phases.body, w, (*exchange).contentPhase)

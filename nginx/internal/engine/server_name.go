@@ -2,17 +2,17 @@ package engine
 
 import (
 	"os"
-	"regexp"
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
+	"github.com/culvert-go/culvert/nginx/internal/pcre"
 )
 
 // nameRule is one name of a server; re is nil for a plain one.
 type nameRule struct {
 	text string
-	re   *regexp.Regexp
+	re   *pcre.Regexp
 }
 
 // serverName compiles "server_name name ...".
@@ -48,7 +48,8 @@ func serverName(c *compiler, l *level, d *conf.Directive) error {
 // matches reports whether the rule is for a host.
 func (n nameRule) matches(host string) bool {
 	if n.re != nil {
-		return n.re.MatchString(host)
+		matches, _ := n.re.Matches(host)
+		return matches
 	}
 	if suffix, ok := strings.CutPrefix(n.text, "*"); ok {
 		return strings.HasSuffix(host, suffix)

@@ -2,8 +2,9 @@ package engine
 
 import (
 	"io"
-	"regexp"
 	"strings"
+
+	"github.com/culvert-go/culvert/nginx/internal/pcre"
 )
 
 // fail logs why a command fails.
@@ -146,17 +147,20 @@ func (d *document) matches(text, pattern string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	re, err := regexp.Compile(pattern)
+	re, err := pcre.Compile(pattern, false)
 	if err != nil {
 		return false, d.fail("pcre2_compile() failed: " + err.Error())
 	}
-	groups := re.FindStringSubmatch(text)
+	groups, err := re.Find(text)
+	if err != nil {
+		return false, d.fail(err.Error())
+	}
 	if groups == nil {
 		return false, nil
 	}
 	shared := d.x.ssiShared()
 	shared.captures = groups
-	for i, name := range re.SubexpNames() {
+	for i, name := range re.Names() {
 		if name == "" {
 			continue
 		}

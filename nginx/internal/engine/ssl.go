@@ -142,7 +142,11 @@ func (k *socket) tlsConfig() (*tls.Config, error) {
 	base := standard.config.Clone()
 	base.CipherSuites = nil // HTTP/2 has demands on those that are not chosen by the client's server name
 	base.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		s, _, _ := k.host(addrIP(hello.Conn.LocalAddr())).choose(hostName(hello.ServerName))
+		found, err := k.host(addrIP(hello.Conn.LocalAddr())).choose(hostName(hello.ServerName))
+		if err != nil {
+			return nil, err
+		}
+		s := found.To
 		if sslSlot.of(s.level).reject {
 			return rejecting, nil
 		}

@@ -135,6 +135,9 @@ func (x *exchange) checkClient() error {
 
 // serverBySNI returns the server that the client has named in TLS.
 func serverBySNI(x *exchange) *server {
-	s, _, _ := x.socket.host(localIP(x.HTTP)).choose(hostName(x.HTTP.TLS.ServerName))
-	return s
+	found, err := x.socket.host(localIP(x.HTTP)).choose(hostName(x.HTTP.TLS.ServerName))
+	if err != nil {
+		x.Fail(err)
+	}
+	return found.To
 }

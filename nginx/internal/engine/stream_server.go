@@ -114,15 +114,15 @@ func (k *socket) port(c *compiler) (*stream.Port, error) {
 func (v *virtual) host() *stream.Host {
 	return &stream.Host{
 		Default: v.standard.stream,
-		Find: func(name string) (*stream.Server, []string, []string) {
-			s, groups, re, ok := v.names.Find(name)
+		Find: func(name string) (s *stream.Server, groups, groupNames []string, err error) {
+			found, ok, err := v.names.Find(name)
 			switch {
 			case !ok:
-				return nil, nil, nil
-			case re == nil:
-				return s.stream, nil, nil
+				return nil, nil, nil, err
+			case found.Regexp == nil:
+				return found.To.stream, nil, nil, nil
 			}
-			return s.stream, groups, re.SubexpNames()
+			return found.To.stream, found.Groups, found.Regexp.Names(), nil
 		},
 	}
 }

@@ -65,6 +65,9 @@ func (k *socket) streamTLS() (*tls.Config, error) {
 	base := &tls.Config{}
 	base.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		s := stream.ChooseByName(hello)
+		if s == nil {
+			return nil, errUnknownServer
+		}
 		if rejects[s] {
 			return rejecting, nil
 		}
@@ -96,6 +99,8 @@ func (k *socket) sslListen(s *server) *conf.Directive {
 	}
 	return s.listens[0].at
 }
+
+var errUnknownServer = errors.New("the server that the client has named is not known")
 
 var errNoClientCertificate = errors.New("client sent no required SSL certificate")
 

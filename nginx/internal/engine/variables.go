@@ -87,7 +87,8 @@ func (c *compiler) declareGroups(d *conf.Directive, text string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range re.SubexpNames() {
+	c.engine.backtracks = c.engine.backtracks || re.Backtracks()
+	for _, name := range re.Names() {
 		if name != "" {
 			c.scope.DeclareCapture(name)
 		}

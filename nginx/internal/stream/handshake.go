@@ -36,14 +36,17 @@ func (s *Session) handshake(ctx context.Context) int {
 	return 0
 }
 
-// ChooseByName makes the server that a client names in its handshake that of its session, and returns it. It is for
-// Port.TLS.GetConfigForClient.
+// ChooseByName makes the server that a client names in its handshake that of its session, and returns it, nil if it is not
+// known. It is for Port.TLS.GetConfigForClient.
 func ChooseByName(hello *tls.ClientHelloInfo) *Server {
 	s := SessionOf(hello)
 	if s == nil {
 		return nil
 	}
 	s.chooseByName(hello.ServerName)
+	if s.Failed() { // the handshake fails, and the session with it
+		return nil
+	}
 	return s.server
 }
 

@@ -11,6 +11,7 @@ import (
 const (
 	levelInfo  = slog.LevelInfo
 	levelError = slog.LevelError
+	levelAlert = slog.LevelError + 4
 )
 
 // Error logs an error of the session, with nginx's description of it.

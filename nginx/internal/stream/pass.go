@@ -50,6 +50,9 @@ func (p *Pass) serve(_ context.Context, s *Session) int {
 		}
 		to = &address
 	}
+	if s.failedPattern() {
+		return statusFailed
+	}
 	if s.passes++; s.passes > maxPasses {
 		s.Error("stream pass cycle")
 		return statusFailed

@@ -37,7 +37,10 @@ func (s *Session) chooseByName(name string) {
 	if !ok || s.host.Find == nil {
 		return
 	}
-	server, groups, groupNames := s.host.Find(name)
+	server, groups, groupNames, err := s.host.Find(name)
+	if err != nil {
+		s.Fail(err)
+	}
 	if server == nil {
 		return
 	}

@@ -66,7 +66,7 @@ func (p *Proxy) serve(ctx context.Context, s *Session) int {
 	s.action = "connecting to upstream"
 	began := time.Now().Unix()
 	to, ok := p.Upstream(ctx, s)
-	if !ok {
+	if !ok || s.failedPattern() {
 		return statusFailed
 	}
 	up, lease, status := p.connect(ctx, s, to)

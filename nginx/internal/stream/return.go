@@ -16,6 +16,9 @@ const returnTimeout = 5 * time.Second
 func (r *Return) serve(_ context.Context, s *Session) int {
 	s.action = "returning text"
 	text := r.Text.String(&s.Request)
+	if s.failedPattern() {
+		return statusFailed
+	}
 	if text == "" {
 		return statusOK
 	}

@@ -32,8 +32,8 @@ type Host struct {
 	// Default is the server of a client that names none, or one that is not known.
 	Default *Server
 	// Find returns the server of a name, which is in lower case, and the groups of the regular expression that was decisive. It
-	// returns nil if there is none.
-	Find func(name string) (s *Server, groups, groupNames []string)
+	// returns nil if there is none. The error is that of a regular expression.
+	Find func(name string) (s *Server, groups, groupNames []string, err error)
 }
 
 // Server is one server block, with what it inherits. It is not changed when it serves.

@@ -152,10 +152,19 @@ func (s *Session) phases(ctx context.Context) int {
 			return status
 		}
 	}
-	if s.server.Content == nil {
+	if s.server.Content == nil || s.failedPattern() {
 		return statusFailed
 	}
 	return s.server.Content.serve(ctx, s)
+}
+
+// failedPattern reports whether a regular expression was given up, and logs it. What depends on it is not known.
+func (s *Session) failedPattern() bool {
+	err := s.TakeFailure()
+	if err != nil {
+		s.LogAt(levelAlert, err.Error())
+	}
+	return err != nil
 }
 
 // enter takes the session through the phases that need no bytes of it, and returns the status of a refusal, 0 for none.

@@ -1,9 +1,10 @@
 package route
 
 import (
-	"regexp"
 	"sort"
 	"strings"
+
+	"github.com/culvert-go/culvert/nginx/internal/pcre"
 )
 
 // Locations selects among the locations of one server, or among those nested in one location. T
@@ -31,7 +32,7 @@ type Prefix[T any] struct {
 
 // Pattern is a location given by a regular expression.
 type Pattern[T any] struct {
-	Regexp *regexp.Regexp
+	Regexp *pcre.Regexp
 	Nested *Locations[T]
 	To     T
 }
@@ -45,7 +46,7 @@ type Match[T any] struct {
 	// Groups are what the regular expression captured, nil if none was decisive, and Regexp is
 	// that expression.
 	Groups []string
-	Regexp *regexp.Regexp
+	Regexp *pcre.Regexp
 	// Around are the regular expressions of the locations around that one, the outermost first.
 	Around []Captured
 }
@@ -53,7 +54,7 @@ type Match[T any] struct {
 // Captured is what a regular expression has captured.
 type Captured struct {
 	Groups []string
-	Regexp *regexp.Regexp
+	Regexp *pcre.Regexp
 }
 
 // AddExact adds "location = p.Name". It returns false if there is one already.
@@ -87,52 +88,63 @@ func (l *Locations[T]) AddPattern(p Pattern[T]) { l.patterns = append(l.patterns
 
 // Find selects the location of a normalised path, as ngx_http_core_find_location does: an exact
 // one, else the longest prefix; then, unless that prefix is final, the first regular expression
-// that matches, looked for among the nested locations of the prefix first.
-func (l *Locations[T]) Find(path string) (Match[T], bool) {
-	m, found, _ := l.find(path)
-	return m, found
+// that matches, looked for among the nested locations of the prefix first. The error is that of a regular expression.
+func (l *Locations[T]) Find(path string) (m Match[T], found bool, err error) {
+	m, found, _, err = l.find(path)
+	return m, found, err
 }
 
 // find also reports whether the selection is settled, so that no regular expression of the
 // enclosing levels is tried. A final prefix settles its own level only.
-func (l *Locations[T]) find(path string) (m Match[T], found, settled bool) {
+func (l *Locations[T]) find(path string) (m Match[T], found, settled bool, err error) {
 	if p, ok := l.exact[path]; ok {
-		return Match[T]{To: p.To}, true, true
+		return Match[T]{To: p.To}, true, true, nil
 	}
 	if p, ok := l.redirect(path); ok {
-		return Match[T]{To: p.To, Redirect: true}, true, true
+		return Match[T]{To: p.To, Redirect: true}, true, true, nil
 	}
 	noPatterns := false
 	if p, ok := l.longest(path); ok {
 		m, found, noPatterns = Match[T]{To: p.To}, true, p.Final
-		if inner, ok, settled := p.Nested.nested(path); ok {
+		inner, ok, settled, err := p.Nested.nested(path)
+		if err != nil {
+			return m, false, false, err
+		}
+		if ok {
 			m = inner
 			if settled {
-				return m, true, true
+				return m, true, true, nil
 			}
 		}
 	}
 	if noPatterns {
-		return m, found, false
+		return m, found, false, nil
 	}
 	for _, p := range l.patterns {
-		groups := p.Regexp.FindStringSubmatch(path)
+		groups, err := p.Regexp.Find(path)
+		if err != nil {
+			return m, false, false, err
+		}
 		if groups == nil {
 			continue
 		}
 		m = Match[T]{To: p.To, Groups: groups, Regexp: p.Regexp}
-		if inner, ok, _ := p.Nested.nested(path); ok {
+		inner, ok, _, err := p.Nested.nested(path)
+		if err != nil {
+			return m, false, false, err
+		}
+		if ok {
 			m = inner
 			m.Around = append([]Captured{{groups, p.Regexp}}, m.Around...)
 		}
-		return m, true, true
+		return m, true, true, nil
 	}
-	return m, found, false
+	return m, found, false, nil
 }
 
-func (l *Locations[T]) nested(path string) (m Match[T], found, settled bool) {
+func (l *Locations[T]) nested(path string) (m Match[T], found, settled bool, err error) {
 	if l == nil {
-		return m, false, false
+		return m, false, false, nil
 	}
 	return l.find(path)
 }

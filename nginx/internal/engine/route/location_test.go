@@ -1,11 +1,11 @@
 package route_test
 
 import (
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
+	"github.com/culvert-go/culvert/nginx/internal/pcre"
 )
 
 // locations builds Locations from lines like nginx's: "= /a", "^~ /a", "/a/ >" for a proxied one,
@@ -30,7 +30,7 @@ func locations(t *testing.T, text string) *route.Locations[string] {
 		case words[0] == "=":
 			added = into.AddExact(route.Prefix[string]{Name: words[1], To: name, Nested: nested})
 		case words[0] == "~":
-			into.AddPattern(route.Pattern[string]{Regexp: regexp.MustCompile(words[1]), To: name, Nested: nested})
+			into.AddPattern(route.Pattern[string]{Regexp: compile(t, words[1]), To: name, Nested: nested})
 		case words[0] == "^~":
 			added = into.AddPrefix(route.Prefix[string]{Name: words[1], Final: true, To: name, Nested: nested})
 		default:
@@ -45,6 +45,24 @@ func locations(t *testing.T, text string) *route.Locations[string] {
 		}
 	}
 	return outer
+}
+
+func compile(t *testing.T, pattern string) *pcre.Regexp {
+	t.Helper()
+	re, err := pcre.Compile(pattern, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return re
+}
+
+// A regular expression that is given up makes the location unknown, wherever it stands.
+func TestLocationFails(t *testing.T) {
+	for _, text := range []string{"~ ^/(?!x)(a+)+$", "/\n  ~ ^/(?!x)(a+)+$\n~ a", "~ ^/\n  ~ ^/(?!x)(a+)+$"} {
+		if m, ok, err := locations(t, text).Find("/" + strings.Repeat("a", 60) + "!"); err == nil || ok {
+			t.Errorf("%s: %+v", text, m)
+		}
+	}
 }
 
 func TestLocationChoice(t *testing.T) {
@@ -75,7 +93,10 @@ func TestLocationChoice(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.about, func(t *testing.T) {
-			m, ok := locations(t, tt.locations).Find(tt.path)
+			m, ok, err := locations(t, tt.locations).Find(tt.path)
+			if err != nil {
+				t.Fatal(err)
+			}
 			got := m.To
 			if m.Redirect {
 				got = "301 " + got
@@ -88,8 +109,8 @@ func TestLocationChoice(t *testing.T) {
 }
 
 func TestLocationCaptures(t *testing.T) {
-	m, ok := locations(t, "~ ^/u/(\\d+)").Find("/u/42/x")
-	if !ok || len(m.Groups) != 2 || m.Groups[1] != "42" || m.Regexp == nil {
+	m, ok, err := locations(t, "~ ^/u/(\\d+)").Find("/u/42/x")
+	if err != nil || !ok || len(m.Groups) != 2 || m.Groups[1] != "42" || m.Regexp == nil {
 		t.Errorf("got %+v", m)
 	}
 }

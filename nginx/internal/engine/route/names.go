@@ -1,8 +1,9 @@
 package route
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/culvert-go/culvert/nginx/internal/pcre"
 )
 
 // Names selects by host name: an exact name, then the longest leading wildcard, then the longest
@@ -16,7 +17,7 @@ type Names[T any] struct {
 }
 
 type namePattern[T any] struct {
-	re *regexp.Regexp
+	re *pcre.Regexp
 	to T
 }
 
@@ -63,22 +64,31 @@ func put[T any](m map[string]T, key string, to T) bool {
 }
 
 // AddPattern adds a regular expression after those added before.
-func (n *Names[T]) AddPattern(re *regexp.Regexp, to T) {
+func (n *Names[T]) AddPattern(re *pcre.Regexp, to T) {
 	n.patterns = append(n.patterns, namePattern[T]{re, to})
 }
 
-// Find selects by host, which must be in lower case and without a port. groups and re are set if
-// a regular expression was decisive.
-func (n *Names[T]) Find(host string) (to T, groups []string, re *regexp.Regexp, ok bool) {
-	if to, ok = n.plain(host); ok {
-		return to, nil, nil, true
+// Named is what a name leads to. What it has captured is set if a regular expression was decisive.
+type Named[T any] struct {
+	To T
+	Captured
+}
+
+// Find selects by host, which must be in lower case and without a port. The error is that of a regular expression.
+func (n *Names[T]) Find(host string) (found Named[T], ok bool, err error) {
+	if to, ok := n.plain(host); ok {
+		return Named[T]{To: to}, true, nil
 	}
 	for _, p := range n.patterns {
-		if groups = p.re.FindStringSubmatch(host); groups != nil {
-			return p.to, groups, p.re, true
+		groups, err := p.re.Find(host)
+		if err != nil {
+			return found, false, err
+		}
+		if groups != nil {
+			return Named[T]{p.to, Captured{groups, p.re}}, true, nil
 		}
 	}
-	return to, nil, nil, false
+	return found, false, nil
 }
 
 // Plain counts the names without regular expressions.

@@ -1,7 +1,6 @@
 package route_test
 
 import (
-	"regexp"
 	"testing"
 
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
@@ -16,8 +15,8 @@ func TestServerNameChoice(t *testing.T) {
 			t.Fatalf("duplicate %q", name)
 		}
 	}
-	n.AddPattern(regexp.MustCompile(`(?i)^(?<sub>\w+)\.re$`), "first pattern")
-	n.AddPattern(regexp.MustCompile(`re$`), "second pattern")
+	n.AddPattern(compile(t, `(?i)^(?<sub>\w+)\.re$`), "first pattern")
+	n.AddPattern(compile(t, `re$`), "second pattern")
 	tests := map[string]string{
 		"exact.test":     "exact.test",
 		"upper.test":     "UPPER.test",
@@ -38,15 +37,19 @@ func TestServerNameChoice(t *testing.T) {
 		"nothing.at.all": "none",
 	}
 	for host, want := range tests {
-		got, groups, re, ok := n.Find(host)
+		found, ok, err := n.Find(host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := found.To
 		if !ok {
 			got = "none"
 		}
 		if got != want {
 			t.Errorf("%q: got %q, want %q", host, got, want)
 		}
-		if (re != nil) != (groups != nil) {
-			t.Errorf("%q: groups %v without their expression", host, groups)
+		if (found.Regexp != nil) != (found.Groups != nil) {
+			t.Errorf("%q: groups %v without their expression", host, found.Groups)
 		}
 	}
 }

@@ -1,8 +1,9 @@
 package vars
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/culvert-go/culvert/nginx/internal/pcre"
 )
 
 // Map is a map block: a variable whose value depends on another text. It is evaluated when it is
@@ -33,7 +34,7 @@ type evaluated struct {
 
 // Pattern is a regular expression of a map.
 type Pattern struct {
-	Regexp *regexp.Regexp
+	Regexp *pcre.Regexp
 	Value  Value
 }
 
@@ -70,8 +71,13 @@ func (m *Map) find(r *Request) Value {
 		}
 	}
 	for _, p := range m.Patterns {
-		if groups := p.Regexp.FindStringSubmatch(source); groups != nil {
-			r.Capture(groups, p.Regexp.SubexpNames())
+		groups, err := p.Regexp.Find(source)
+		if err != nil {
+			r.Fail(err)
+			return m.Default
+		}
+		if groups != nil {
+			r.Capture(groups, p.Regexp.Names())
 			return p.Value
 		}
 	}

@@ -78,6 +78,8 @@ type values struct {
 	named map[string]string // named captures
 	maps  []evaluated
 	id    string // $request_id, once it was used
+
+	failure error // of Fail, until it is taken
 }
 
 func (r *Request) values() *values {
@@ -92,7 +94,7 @@ func (r *Request) values() *values {
 func (r *Request) Branch() Request {
 	b := r.Part()
 	v := r.values()
-	b.own, b.shared = values{maps.Clone(v.set), maps.Clone(v.named), slices.Clone(v.maps), v.id}, nil
+	b.own, b.shared = values{set: maps.Clone(v.set), named: maps.Clone(v.named), maps: slices.Clone(v.maps), id: v.id}, nil
 	return b
 }
 
@@ -123,11 +125,30 @@ func (r *Request) SetVariable(name, value string) {
 	v.set[name] = value
 }
 
+// Fail records that a variable or a condition could not be evaluated, so that r must not be served as if it could. The first
+// error is kept.
+func (r *Request) Fail(err error) {
+	if v := r.values(); v.failure == nil {
+		v.failure = err
+	}
+}
+
+// Failed reports whether there is an error of Fail, also for a request that r is a part of.
+func (r *Request) Failed() bool { return r.values().failure != nil }
+
+// TakeFailure returns the error of Fail, nil if there is none, and forgets it.
+func (r *Request) TakeFailure() error {
+	v := r.values()
+	err := v.failure
+	v.failure = nil
+	return err
+}
+
 // Variable returns the value that SetVariable has set, "" if there is none.
 func (r *Request) Variable(name string) string { return r.values().set[name] }
 
 // Capture stores what a regular expression captured: groups[0] is the whole match. names are the
-// names of the groups, as regexp.SubexpNames returns them.
+// names of the groups, as pcre.Regexp has them.
 func (r *Request) Capture(groups, names []string) {
 	r.captures = groups
 	v := r.values()

@@ -15,6 +15,7 @@ import (
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+	"github.com/culvert-go/culvert/nginx/internal/pcre"
 )
 
 // request returns one with a bit of everything.
@@ -160,8 +161,7 @@ func TestCaptures(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := request()
-	re := regexp.MustCompile(`(?<name>\w)(\d)?`)
-	r.Capture(re.FindStringSubmatch("x"), re.SubexpNames())
+	r.Capture([]string{"x", "x", ""}, []string{"", "name", ""})
 	if got := v.String(r); got != "x-x--x0" {
 		t.Errorf("got %q", got)
 	}
@@ -176,16 +176,28 @@ func compile(t *testing.T, s *vars.Scope, text string) vars.Value {
 	return v
 }
 
+func expression(t *testing.T, pattern string) *pcre.Regexp {
+	t.Helper()
+	re, err := pcre.Compile(pattern, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return re
+}
+
 func TestMap(t *testing.T) {
 	scope := vars.NewScope(nil)
 	hosts := route.NewNames[vars.Value]()
 	hosts.Add("*.example.com", vars.Constant("wild"))
 	m := &vars.Map{
-		Source:   compile(t, scope, "$http_key"),
-		Exact:    map[string]vars.Value{"a": vars.Constant("A"), "": vars.Constant("empty"), "v": compile(t, scope, "[$uri]")},
-		Hosts:    route.Wildcards[vars.Value]{Names: hosts},
-		Patterns: []vars.Pattern{{Regexp: regexp.MustCompile(`^n(\d)`), Value: compile(t, scope, "n$1")}},
-		Default:  vars.Constant("D"),
+		Source: compile(t, scope, "$http_key"),
+		Exact:  map[string]vars.Value{"a": vars.Constant("A"), "": vars.Constant("empty"), "v": compile(t, scope, "[$uri]")},
+		Hosts:  route.Wildcards[vars.Value]{Names: hosts},
+		Patterns: []vars.Pattern{
+			{Regexp: expression(t, `^n(\d)`), Value: compile(t, scope, "n$1")},
+			{Regexp: expression(t, `^(?!n)(a+)+$`), Value: vars.Constant("A")},
+		},
+		Default: vars.Constant("D"),
 	}
 	scope.DeclareMap("m", m)
 	v := compile(t, scope, "$m")
@@ -197,6 +209,15 @@ func TestMap(t *testing.T) {
 		if got := v.String(r); got != want {
 			t.Errorf("%q: got %q, want %q", key, got, want)
 		}
+		if r.Failed() {
+			t.Errorf("%q failed: %v", key, r.TakeFailure())
+		}
+	}
+	r := request()
+	r.HTTP.Header.Set("Key", strings.Repeat("a", 60)+"!")
+	part := r.Part()
+	if got := v.String(&part); got != "D" || !r.Failed() || r.TakeFailure() == nil || part.Failed() {
+		t.Errorf("%q for a key that takes too long; failed: %v", got, r.Failed())
 	}
 }
 

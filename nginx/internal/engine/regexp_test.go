@@ -1,0 +1,102 @@
+package engine_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// Regular expressions with look-around and back references stand wherever nginx has regular expressions, with their captures.
+func TestLookAround(t *testing.T) {
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "http://old.test/x/y")
+		w.Header().Set("Set-Cookie", "a=b; Path=/x/y")
+		w.WriteHeader(http.StatusFound)
+	}))
+	defer target.Close()
+	s := serve(t, map[string]string{"nginx.conf": `events {} http {
+		map $arg_m $mapped { default none; ~^(?<letter>[a-z])\k<letter>(?!x) "twice $letter"; }
+		server { server_name other; return 200 other; }
+		server {
+			server_name ~^(?<sub>[a-z]+)(?<!www)\.test$;
+			add_header X-Mapped $mapped;
+			location ~ "^/(?<year>\d{4})-(?<month>\d\d)(?!\d)(.*)$" { return 200 "$year $month $3"; }
+			location ~* ^/(?=CASE).*$ { return 200 "no case"; }
+			location /if { if ($http_user_agent ~ "^(docker\/1\.(3|4|5(?!\.[0-9]-dev))|Go ).*$" ) { return 404; } return 200 "not docker"; }
+			location /rewrite { rewrite ^/rewrite/(\w)\1$ /rewritten/$1? last; return 200 "not rewritten"; }
+			location /rewritten { return 200 $uri; }
+			location /referer { valid_referers none server_names ~good(?!bad); if ($invalid_referer) { return 403; } return 200 valid; }
+			location /proxy {
+				proxy_pass ` + target.URL + `;
+				proxy_redirect ~^http://old(?=\.test)[^/]*/(.)/ /new/$1/;
+				proxy_cookie_path ~^/(?!y)(.)/ /cookie/$1/;
+			}
+			location / { return 200 $sub; }
+		} }`})
+	get := func(target string, fields ...string) response {
+		return s.get(target, append(fields, "Host: abc.test")...)
+	}
+	for target, want := range map[string]string{
+		"/2026-11x":   "2026 11 x",
+		"/2026-112":   "abc",
+		"/case":       "no case",
+		"/rewrite/aa": "/rewritten/a",
+		"/rewrite/ab": "not rewritten",
+		"/if":         "not docker",
+		"/other":      "abc",
+	} {
+		equal(t, target, get(target).body, want)
+	}
+	for agent, want := range map[string]int{"docker/1.4.0": 404, "docker/1.5.0": 404, "docker/1.5.0-dev": 200, "Go 1.1 package http": 404, "curl": 200} {
+		equal(t, agent, get("/if", "User-Agent: "+agent).StatusCode, want)
+	}
+	for referer, want := range map[string]int{"http://good/": 200, "http://goodbad/": 403} {
+		equal(t, referer, get("/referer", "Referer: "+referer).StatusCode, want)
+	}
+	equal(t, "a name that the server's excludes", s.get("/", "Host: xwww.test").body, "other")
+	equal(t, "a map", get("/?m=aab").Header.Get("X-Mapped"), "twice a")
+	equal(t, "a map's default", get("/?m=aax").Header.Get("X-Mapped"), "none")
+	proxied := get("/proxy")
+	equal(t, "proxy_redirect", strings.HasSuffix(proxied.Header.Get("Location"), "/new/x/"), true)
+	equal(t, "proxy_cookie_path", proxied.Header.Get("Set-Cookie"), "a=b; Path=/cookie/x/")
+}
+
+// A match that takes too long makes the request fail, whatever would follow from it: nothing is served, and nothing is sent to an
+// upstream.
+func TestPatternsFailClosed(t *testing.T) {
+	asked := false
+	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	defer target.Close()
+	const slow = `^(?!x)/?(a+)+$`
+	s := serve(t, map[string]string{"e.html": "page", "nginx.conf": `events {} http {
+		map $arg_x $role { default admin; ~` + slow + ` user; }
+		upstream u { server ` + strings.TrimPrefix(target.URL, "http://") + `; }
+		server {
+			error_page 500 /e.html; root .;
+			location = /e.html { }
+			location = /if { if ($arg_x !~ ` + slow + `) { return 200 served; } return 204; }
+			location = /map { if ($role = admin) { return 200 served; } return 204; }
+			location = /proxy { proxy_set_header X-Role $role; proxy_pass http://u; }
+			location = /fastcgi { fastcgi_param ROLE $role; fastcgi_pass u; }
+			location = /referer { valid_referers none server_names ~` + slow + `; if ($invalid_referer) { return 204; } return 200 served; }
+			location / { location ~ ` + slow + ` { } return 200 served; }
+		}
+		server { server_name ~^(?!x)(a+)+$; return 200 other; }
+		}`})
+	long := strings.Repeat("a", 60) + "!"
+	for _, path := range []string{"/if?x=" + long, "/map?x=" + long, "/proxy?x=" + long, "/fastcgi?x=" + long, "/" + long} {
+		got := s.get(path)
+		equal(t, path, fmt.Sprint(got.StatusCode, got.body), "500page")
+	}
+	equal(t, "a referer", s.get("/referer", "Referer: http://"+long).StatusCode, 500)
+	equal(t, "a host", s.get("/if", "Host: "+strings.Repeat("a", 60)+".b").StatusCode, 500)
+	if asked {
+		t.Error("the upstream has been sent a request")
+	}
+	if got := strings.Count(s.errors.String(), "[alert]"); got != 7 || !strings.Contains(s.errors.String(), "pcre2_match() failed: -47 on \"") {
+		t.Errorf("%d lines in %s", got, s.errors.String())
+	}
+	equal(t, "afterwards", s.get("/proxy?x=aaa").StatusCode, 200)
+}
