@@ -406,3 +406,38 @@ func TestHTTP3HostKey(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A client that sends nothing more of its body, or reads nothing of its response, is waited for as long as the file says.
+func TestHTTP3Timeouts(t *testing.T) {
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.Copy(w, io.LimitReader(zeros{}, 64<<20))
+	}))
+	t.Cleanup(backend.Close)
+	s, addr := overQUIC(t, `log_format f "$uri $status $remote_addr $realip_remote_addr"; access_log access.log f;
+		client_body_timeout 50ms; send_timeout 50ms; set_real_ip_from 127.0.0.1; real_ip_header X-Real-IP;
+		server { listen ADDR quic; location / { proxy_pass `+backend.URL+`; } }`)
+	c := overHTTP3(t, addr, "a.test")
+	body, end := io.Pipe()
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://a.test/body", body)
+	r.Header.Set("X-Real-IP", "192.0.2.1")
+	resp, err := c.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	end.Close()
+	if resp.StatusCode != http.StatusRequestTimeout {
+		t.Error(resp.Status)
+	}
+	if resp, err = c.Get("https://a.test/unread"); err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := s.Shutdown(t.Context()); err != nil { // which the response would hold up
+		t.Error(err)
+	}
+	if got, want := s.logged("access.log"), "/body 408 192.0.2.1 127.0.0.1\n/unread 200 127.0.0.1 127.0.0.1\n"; got != want {
+		t.Errorf("logged %q, want %q", got, want)
+	}
+}
