@@ -56,6 +56,9 @@ func (s Specs) Rows() []Row {
 		add(pass, class, reason)
 		add(prefix+"…", NoOp, "it concerns "+pass)
 	}
+	for _, m := range loaded {
+		add(m.prefix+"…", Refused, m.reason)
+	}
 	for _, prefix := range likeProxy {
 		add(prefix+"…", Passed, "as the `proxy_` directive of the same name")
 	}

@@ -19,6 +19,26 @@ var own = map[string]ownDirective{
 // unlisted are directives of nginx's that crossplane does not know, with one that has their contexts and arguments.
 var unlisted = map[string]string{"uwsgi_string": "uwsgi_modifier1", "proxy_socket_rcvbuf": "proxy_buffer_size", "proxy_socket_sndbuf": "proxy_buffer_size"}
 
+// loaded are modules that nginx loads, and that files of those who have used them contain: directives of them are refused by name, not as
+// unknown ones.
+var loaded = []struct {
+	prefix string
+	match  crossplane.MatchFunc
+	reason string
+}{
+	{"js_", crossplane.MatchNjsLatest, "there is no JavaScript"},
+}
+
+// matchLoaded is a crossplane.MatchFunc for their directives.
+func matchLoaded(name string) (masks []uint, known bool) {
+	for _, m := range loaded {
+		if masks, known = m.match(name); known {
+			return masks, true
+		}
+	}
+	return nil, false
+}
+
 // matchOwn is a crossplane.MatchFunc for both.
 func matchOwn(name string) (masks []uint, known bool) {
 	like, known := unlisted[name]

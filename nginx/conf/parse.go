@@ -127,7 +127,7 @@ func (p *parser) parseIn(name string, data []byte, blocks []string) (crossplane.
 	payload, err := crossplane.Parse(name, &crossplane.ParseOptions{
 		SingleFile:               true,
 		ErrorOnUnknownDirectives: true,
-		DirectiveSources:         []crossplane.MatchFunc{crossplane.MatchOssLatest, matchOwn, p.specs.matchSyntax},
+		DirectiveSources:         []crossplane.MatchFunc{crossplane.MatchOssLatest, matchOwn, matchLoaded, p.specs.matchSyntax},
 		Open:                     func(string) (io.ReadCloser, error) { return io.NopCloser(&text), nil },
 	})
 	if err != nil {

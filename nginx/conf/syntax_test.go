@@ -52,6 +52,32 @@ func TestSyntax(t *testing.T) {
 	}
 }
 
+// What a Go server has no counterpart for is refused by its name, with the reason, and not as something unknown.
+func TestRefusedByName(t *testing.T) {
+	for text, want := range map[string]string{
+		"http { js_import m from x.js; }":                             "js_import\" is not supported by culvert yet (there is no JavaScript)",
+		"http { server { location / { js_content m.f; } } }":          "js_content\" is not supported by culvert yet (there is no JavaScript)",
+		"stream { server { js_preread m.f; } }":                       "js_preread\" is not supported by culvert yet (there is no JavaScript)",
+		"http { perl_modules perl; }":                                 "perl_modules\" is not supported by culvert yet (there is no Perl)",
+		"http { server { location / { perl p::h; } } }":               "perl\" is not supported by culvert yet (there is no Perl)",
+		"http { server { location / { image_filter resize 1 1; } } }": "image_filter\" is not supported by culvert yet (pictures are not changed)",
+		"http { server { location / { xslt_stylesheet a.xslt; } } }":  "xslt_stylesheet\" is not supported by culvert yet (XML is not transformed)",
+		"http { geoip_country a.dat; }":                               "geoip_country\" is not supported by culvert yet (the databases of GeoIP are discontinued)",
+		"mail { server { listen 25; protocol smtp; auth_http a; } }":  "mail\" is not supported by culvert yet (mail is not proxied)",
+	} {
+		_, err := conf.Parse(conf.Options{File: "/f", Implemented: implemented, ReadFile: func(string) ([]byte, error) { return []byte(text), nil }})
+		if err == nil || err.Error() != "directive \""+want+" in /f:1" {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	own := maps.Clone(implemented)
+	own["js_content"] = conf.Spec{Syntax: &conf.Syntax{MinArgs: 1}}
+	text := "http { server { location / { js_content m.f; } } }"
+	if _, err := conf.Parse(conf.Options{File: "/f", Implemented: own, ReadFile: func(string) ([]byte, error) { return []byte(text), nil }}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestKnown(t *testing.T) {
 	for name, want := range map[string]bool{"proxy_pass": true, "image_filter": true, "include": true, "culvert_status": true, "uwsgi_string": true, "own_one": false, "": false} {
 		if conf.Known(name) != want {

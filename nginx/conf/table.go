@@ -65,7 +65,15 @@ func (s Specs) classOf(d *Directive, blocks []string) (Class, string) {
 		}
 		return Passed, p.reason
 	}
-	return Refused, refused[d.Name]
+	if reason := refused[d.Name]; reason != "" {
+		return Refused, reason
+	}
+	for _, m := range loaded {
+		if _, known := m.match(d.Name); known {
+			return Refused, m.reason
+		}
+	}
+	return Refused, ""
 }
 
 const alreadySo = "that is what culvert does anyway"
