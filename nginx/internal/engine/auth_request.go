@@ -2,7 +2,6 @@ package engine
 
 import (
 	"net/http"
-	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
@@ -60,8 +59,7 @@ func authRequestSet(c *compiler, l *level, d *conf.Directive) error {
 // bySubrequest sends a subrequest to the location that auth_request names.
 func bySubrequest(x *exchange, w http.ResponseWriter) (verdict, int) {
 	rule := authRequestSlot.of(x.level)
-	uri, args, _ := strings.Cut(rule.uri, "?")
-	sub, err := x.subrequest(uri, args, nil)
+	sub, err := x.subrequest(rule.uri, "", nil) // as in nginx a "?" in it begins no query
 	if err != nil {
 		return refused, http.StatusInternalServerError
 	}

@@ -22,3 +22,11 @@ func TestAuthRequestOfASilentUpstream(t *testing.T) {
 		})
 	}
 }
+
+// The path of auth_request is one with all that stands in it, as in nginx: it has no query.
+func TestAuthRequestHasNoQuery(t *testing.T) {
+	s := serve(t, with(server(`
+		location / { auth_request /checks?a=b; try_files /a =404; }
+		location /checks { if ($args) { return 403; } if ($uri = "/checks?a=b") { return 204; } return 401; }`), "html/a", "allowed"))
+	equal(t, "the response", s.get("/?c=d").body, "allowed")
+}
