@@ -73,7 +73,6 @@ var noOps = map[string]string{
 	"proxy_socket_sndbuf":            kernelBuffers,
 	"proxy_socket_keepalive":         "TCP keepalive is always on",
 	"proxy_ssl_certificate_cache":    "certificates are read once",
-	"proxy_store_access":             "it concerns proxy_store",
 	"proxy_temp_file_write_size":     streams,
 	"quic_bpf":                       oneProcess,
 	"quic_gso":                       "datagrams are sent together where the kernel can",
@@ -123,5 +122,4 @@ var noOps = map[string]string{
 var harmless = map[string][]string{
 	"ssl_ocsp":                  {"off"},
 	"proxy_ignore_client_abort": {"off"},
-	"proxy_store":               {"off"},
 }

@@ -54,7 +54,13 @@ func davMethods(_ *compiler, l *level, d *conf.Directive) error {
 }
 
 // davAccess compiles "dav_access users:permissions ...".
-func davAccess(_ *compiler, l *level, d *conf.Directive) error {
+func davAccess(_ *compiler, l *level, d *conf.Directive) (err error) {
+	davSlot.edit(l).access, err = parseAccess(d)
+	return err
+}
+
+// parseAccess parses "users:permissions ..." (ngx_conf_set_access_slot).
+func parseAccess(d *conf.Directive) (fs.FileMode, error) {
 	shifts := map[string]int{"user": 6, "group": 3, "all": 0}
 	rights := map[string]fs.FileMode{"r": 4, "rw": 6}
 	access, user := fs.FileMode(0), fs.FileMode(0o600)
@@ -62,15 +68,14 @@ func davAccess(_ *compiler, l *level, d *conf.Directive) error {
 		who, what, _ := strings.Cut(arg, ":")
 		shift, known := shifts[who]
 		if !known || rights[what] == 0 {
-			return d.Errorf("invalid value \"%s\"", arg)
+			return 0, d.Errorf("invalid value \"%s\"", arg)
 		}
 		if who == "user" {
 			user = 0
 		}
 		access |= rights[what] << shift
 	}
-	davSlot.edit(l).access = access | user
-	return nil
+	return access | user, nil
 }
 
 // serveDAV serves the methods that change files.

@@ -22,7 +22,7 @@ var fastCGIFamily = &family{
 }
 
 var fastCGIModule = module{
-	directives: fastCGIFamily.named(fastCGIFamily.connections(), fastCGIFamily.responses(), fastCGIFamily.bodies(), fastCGIFamily.params(), []directive{
+	directives: fastCGIFamily.named(fastCGIFamily.connections(), fastCGIFamily.responses(), fastCGIFamily.stores(), fastCGIFamily.bodies(), fastCGIFamily.params(), []directive{
 		{name: "catch_stderr", repeatable: true, compile: fastCGICatchStderr},
 		{name: "index", compile: setText(fastCGIFamily.slot, func(s *proxySettings) *string { return &s.params.fastCGI.index })},
 		{name: "keep_conn", compile: setFlag(fastCGIFamily.slot, func(s *proxySettings) *bool { return &s.params.fastCGI.keepConn })},

@@ -15,7 +15,7 @@ func modules() []*module {
 		// access
 		&accessModule, &authBasicModule, &authRequestModule,
 		// before content
-		&tryFilesModule, &mirrorModule,
+		&tryFilesModule, &mirrorModule, &storeModule,
 		// content
 		&culvertHandlerModule, &proxyModule, &grpcModule, &fastCGIModule, &scgiModule, &uwsgiModule, &memcachedModule, &stubStatusModule, &culvertStatusModule, &emptyGIFModule, &flvModule, &randomIndexModule, &indexModule, &autoindexModule, &davModule, &gzipStaticModule, &staticModule,
 		&rootModule, &linksModule, &typesModule,

@@ -35,7 +35,7 @@ var proxyFamily = &family{
 }
 
 var proxyModule = module{
-	directives: proxyFamily.named(proxyFamily.connections(), proxyFamily.responses(), proxyFamily.bodies(), proxyFamily.certificates(), proxyFamily.fields(), proxyFamily.urls()),
+	directives: proxyFamily.named(proxyFamily.connections(), proxyFamily.responses(), proxyFamily.stores(), proxyFamily.bodies(), proxyFamily.certificates(), proxyFamily.fields(), proxyFamily.urls()),
 	variables: map[string]variable{
 		"proxy_host": nonEmpty(func(x *exchange) string { return x.proxy.host }),
 		"proxy_port": nonEmpty(func(x *exchange) string { return x.proxy.port }),
@@ -71,6 +71,7 @@ type proxySettings struct {
 	retry          proxy.Retry
 	retryOff       bool
 	sendTimeout    time.Duration
+	store          storeRule
 	sslCert        certPair
 	sslName        vars.Value // "" is $proxy_host
 	tls            tlsRule

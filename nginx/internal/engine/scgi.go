@@ -19,7 +19,7 @@ var scgiFamily = &family{
 }
 
 var scgiModule = module{
-	directives: scgiFamily.named(scgiFamily.connections(), scgiFamily.responses(), scgiFamily.bodies(), scgiFamily.params()),
+	directives: scgiFamily.named(scgiFamily.connections(), scgiFamily.responses(), scgiFamily.stores(), scgiFamily.bodies(), scgiFamily.params()),
 }
 
 func scgiTransport(e *Engine, p *passRule, t *upstream.Transport, g *group) http.RoundTripper {

@@ -18,7 +18,7 @@ var uwsgiFamily = &family{
 }
 
 var uwsgiModule = module{
-	directives: uwsgiFamily.named(uwsgiFamily.connections(), uwsgiFamily.responses(), uwsgiFamily.bodies(), uwsgiFamily.certificates(), uwsgiFamily.params(), []directive{
+	directives: uwsgiFamily.named(uwsgiFamily.connections(), uwsgiFamily.responses(), uwsgiFamily.stores(), uwsgiFamily.bodies(), uwsgiFamily.certificates(), uwsgiFamily.params(), []directive{
 		{name: "modifier1", compile: uwsgiModifier(func(s *uwsgiSettings) *byte { return &s.modifier1 })},
 		{name: "modifier2", compile: uwsgiModifier(func(s *uwsgiSettings) *byte { return &s.modifier2 })},
 		{name: "string", compile: setText(uwsgiFamily.slot, func(s *proxySettings) *string { return &s.params.uwsgi.text })},

@@ -38,30 +38,59 @@ type File struct {
 
 // Put writes a whole file, or none: it replaces what has the name when all content has been read.
 func Put(f File, content io.Reader) error {
-	if err := Check(f.Name); err != nil {
-		return err
-	}
-	dir := filepath.Dir(f.Name)
-	temp, err := createTemp(dir, f.CreatePath)
+	w, err := Create(f)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp.Name()) // fails if it has got its name
-	_, err = io.Copy(temp, content)
-	if err = cmp.Or(err, temp.Chmod(f.Mode.Perm()), temp.Close()); err != nil {
+	defer w.Discard()
+	if _, err = io.Copy(w.temp, content); err != nil {
 		return err
 	}
-	if !f.ModTime.IsZero() {
-		if err := os.Chtimes(temp.Name(), f.ModTime, f.ModTime); err != nil {
+	return w.Commit()
+}
+
+// Writer writes a whole file, or none.
+type Writer struct {
+	f    File
+	temp *os.File
+}
+
+// Create returns a Writer of f. It must be ended by Commit, or by Discard.
+func Create(f File) (*Writer, error) {
+	if err := Check(f.Name); err != nil {
+		return nil, err
+	}
+	temp, err := createTemp(filepath.Dir(f.Name), f.CreatePath)
+	return &Writer{f, temp}, err
+}
+
+// Write implements io.Writer.
+func (w *Writer) Write(p []byte) (int, error) { return w.temp.Write(p) }
+
+// Commit gives the file its name, and replaces what has that.
+func (w *Writer) Commit() error {
+	defer os.Remove(w.temp.Name()) // fails if it has got its name
+	if err := cmp.Or(w.temp.Chmod(w.f.Mode.Perm()), w.temp.Close()); err != nil {
+		return err
+	}
+	if !w.f.ModTime.IsZero() {
+		if err := os.Chtimes(w.temp.Name(), w.f.ModTime, w.f.ModTime); err != nil {
 			return err
 		}
 	}
-	if f.CreatePath {
-		if err := makeAll(dir, f.Mode); err != nil {
+	if w.f.CreatePath {
+		if err := makeAll(filepath.Dir(w.f.Name), w.f.Mode); err != nil {
 			return err
 		}
 	}
-	return os.Rename(temp.Name(), f.Name)
+	return os.Rename(w.temp.Name(), w.f.Name)
+}
+
+// Discard removes what was written. Behind Commit it does nothing.
+func (w *Writer) Discard() {
+	if w.temp.Close() == nil {
+		os.Remove(w.temp.Name())
+	}
 }
 
 // createTemp creates a file in dir, or in the nearest folder around it that exists.
