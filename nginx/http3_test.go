@@ -441,3 +441,22 @@ func TestHTTP3Timeouts(t *testing.T) {
 		t.Errorf("logged %q, want %q", got, want)
 	}
 }
+
+// Clients resume sessions, also behind a reload, and what they have offered in the handshake is known.
+func TestHTTP3Resumption(t *testing.T) {
+	const text = `server { listen ADDR quic; server_name a.test; return 200 "$ssl_session_reused $connection $ssl_curve"; add_header X-Offered $ssl_curves always; }`
+	s, addr := overQUIC(t, text)
+	cache := tls.NewLRUClientSessionCache(1)
+	for i, want := range []string{". 1 ", "r 2 "} {
+		config := insecure()
+		config.ServerName, config.ClientSessionCache = "a.test", cache
+		resp, got := fetched(t, withTLS(t, addr, config), "https://a.test/")
+		if !strings.HasPrefix(got, want) || resp.Header.Get("X-Offered") == "" {
+			t.Errorf("connection %d: %q, %v", i, got, resp.Header)
+		}
+		s.writeQUIC(addr, text)
+		if err := s.Reload(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

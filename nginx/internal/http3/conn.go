@@ -29,24 +29,18 @@ type conn struct {
 	idle    *time.Timer // ends the connection if no handler runs
 }
 
-func newConn(s *Server, q *quic.Conn) *conn {
-	c := &conn{quic: q, server: s}
-	c.http = &h3.Server{
-		Handler: http.HandlerFunc(c.handle), MaxHeaderBytes: s.settings.MaxHeaderBytes, Logger: s.settings.Logger,
-		ConnContext: func(ctx context.Context, _ *quic.Conn) context.Context {
-			if s.settings.ConnContext == nil {
-				return ctx
-			}
-			return s.settings.ConnContext(ctx, c)
-		},
-	}
+// connOf returns the conn of a connection whose handshake is complete.
+func connOf(s *Server, q *quic.Conn) *conn {
+	c := q.Context().Value(connKey{}).(*conn)
+	c.quic, c.server = q, s
+	c.http = &h3.Server{Handler: http.HandlerFunc(c.handle), MaxHeaderBytes: s.settings.MaxHeaderBytes, Logger: s.settings.Logger}
 	return c
 }
 
-// LocalAddr implements net.Conn.
+// LocalAddr implements net.Conn, when the handshake is complete.
 func (c *conn) LocalAddr() net.Addr { return c.quic.LocalAddr() }
 
-// RemoteAddr implements net.Conn.
+// RemoteAddr implements net.Conn, when the handshake is complete.
 func (c *conn) RemoteAddr() net.Addr { return c.quic.RemoteAddr() }
 
 // serve serves the connection until it has ended.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"net"
 	"sync/atomic"
-
-	"github.com/quic-go/quic-go"
 )
 
 // maxHandshakes is how many handshakes may be under way before each further client must show that it receives what is sent
@@ -15,11 +13,11 @@ const maxHandshakes = 1000
 // handshakes counts those that are under way.
 type handshakes struct{ n atomic.Int64 }
 
-// started is a transport's ConnContext. It counts a handshake until the context ends or accepted is called with it.
-func (h *handshakes) started(ctx context.Context, _ *quic.ClientInfo) (context.Context, error) {
+// begin counts a handshake until its context ends or accepted is called with it.
+func (h *handshakes) begin(ctx context.Context) context.Context {
 	h.n.Add(1)
 	stop := context.AfterFunc(ctx, func() { h.n.Add(-1) })
-	return context.WithValue(ctx, handshakeKey{}, stop), nil
+	return context.WithValue(ctx, handshakeKey{}, stop)
 }
 
 type handshakeKey struct{}

@@ -49,7 +49,7 @@ func (f *fixture) addr() string { return f.socket.Addr().String() }
 
 // settings completes settings.
 func (f *fixture) settings(s Settings) Settings {
-	s.TLS = f.config
+	s.TLS = &tls.Config{Certificates: f.config.Certificates, NextProtos: f.config.NextProtos} // each configuration has its own
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -155,6 +155,16 @@ func TestFormerServer(t *testing.T) {
 	}
 }
 
+// A Server that has retired serves no new connection, also where it has no successor.
+func TestRetired(t *testing.T) {
+	f := start(t, Settings{Handler: text("ok")})
+	f.server.Retire()
+	if resp, err := f.dial(nil).Get("https://example.com/"); err == nil {
+		resp.Body.Close()
+		t.Error(resp.Status)
+	}
+}
+
 // What is under way when a Shutdown is cut short fails.
 func TestCut(t *testing.T) {
 	started := make(chan bool)
@@ -239,17 +249,20 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
+type connNumber struct{}
+
 // Fields about connections are not sent, and "Connection: close" ends the connection behind its requests.
 func TestConnectionFields(t *testing.T) {
 	var conns atomic.Int32
 	f := start(t, Settings{
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			if conns.Add(1); c.LocalAddr().String() == c.RemoteAddr().String() {
-				t.Error("one address")
-			}
-			return ctx
+			conns.Add(1)
+			return context.WithValue(ctx, connNumber{}, c)
 		},
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if c := r.Context().Value(connNumber{}).(net.Conn); c.RemoteAddr().String() != r.RemoteAddr || c.LocalAddr().String() == r.RemoteAddr {
+				t.Errorf("the connection of %s is one from %s to %s", r.RemoteAddr, c.RemoteAddr(), c.LocalAddr())
+			}
 			w.Header().Set("Connection", strings.TrimPrefix(r.URL.Path, "/"))
 			w.Header().Set("Keep-Alive", "timeout=5")
 			w.Header().Set("Transfer-Encoding", "chunked")
@@ -319,19 +332,6 @@ func TestIdle(t *testing.T) {
 	wiretest.Await(t, closed, "the end of the connection")
 }
 
-// Clients resume sessions, also behind a reload.
-func TestResumption(t *testing.T) {
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, r.TLS.DidResume) })
-	f := start(t, Settings{Handler: handler})
-	cache := tls.NewLRUClientSessionCache(1)
-	use := func(c *tls.Config) { c.ClientSessionCache = cache }
-	first := f.get(f.dial(use), "/")
-	f.serve(Settings{Handler: handler})
-	if second := f.get(f.dial(use), "/"); first != "false" || second != "true" {
-		t.Errorf("resumed: %s, then %s", first, second)
-	}
-}
-
 // With too many handshakes under way, and with Retry, clients must show that they receive what is sent to their address.
 func TestRetry(t *testing.T) {
 	for _, retry := range []bool{false, true} {
@@ -360,7 +360,7 @@ func TestFailedHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h handshakes
 		ctx, cancel := context.WithCancel(t.Context())
-		ctx, _ = h.started(ctx, nil)
+		ctx = h.begin(ctx)
 		if h.n.Load() != 1 {
 			t.Error("not counted")
 		}
@@ -416,19 +416,5 @@ func TestTokenKeys(t *testing.T) {
 	a5, _ := tokenKeys(nil)
 	if a1 != a2 || r1 != r2 || a1 == a3 || r1 == r3 || a4 == a5 || string(a1[:]) == string(r1[:]) {
 		t.Error("keys are not those of the host key")
-	}
-}
-
-// Keys of tickets are made each day, and the former ones accepted for a while.
-func TestTickets(t *testing.T) {
-	var k tickets
-	now := time.Unix(0, 0)
-	for day := range 5 {
-		k.set(&tls.Config{}, now)
-		k.set(&tls.Config{}, now.Add(ticketLife-1))
-		if want := min(day+1, ticketKeys); len(k.keys) != want {
-			t.Errorf("day %d: %d keys, want %d", day, len(k.keys), want)
-		}
-		now = now.Add(ticketLife)
 	}
 }

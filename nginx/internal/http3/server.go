@@ -33,7 +33,7 @@ func (s *Server) serve(c *quic.Conn) bool {
 	if s.stopped {
 		return false
 	}
-	conn := newConn(s, c)
+	conn := connOf(s, c)
 	s.conns[conn] = struct{}{}
 	s.open.Go(conn.serve)
 	return true

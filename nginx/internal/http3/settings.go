@@ -36,7 +36,8 @@ type Settings struct {
 	Retry bool
 	// BaseContext, if not nil, ends the contexts of requests when it ends.
 	BaseContext context.Context
-	// ConnContext, if not nil, changes the context of a new connection, which stands for it but has no bytes.
+	// ConnContext, if not nil, changes the context of a new connection, also that of its handshake. The net.Conn stands for the
+	// connection, has no bytes, and knows its addresses when the handshake is complete.
 	ConnContext func(context.Context, net.Conn) context.Context
 	// ConnState, if not nil, is called as that of an http.Server is.
 	ConnState func(net.Conn, http.ConnState)

@@ -7,7 +7,6 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/quic-go/quic-go"
 	h3 "github.com/quic-go/quic-go/http3"
@@ -27,7 +26,6 @@ type Socket struct {
 	reset   quic.StatelessResetKey
 	current atomic.Pointer[Server] // that accepts
 	started handshakes
-	tickets tickets
 
 	mu        sync.Mutex
 	transport *quic.Transport // nil: nothing is read
@@ -75,7 +73,7 @@ func (k *Socket) Serve(settings Settings) (*Server, error) {
 func (k *Socket) start(first *Server) error {
 	t := &quic.Transport{
 		Conn: k.udp, TokenGeneratorKey: &k.address, StatelessResetKey: &k.reset,
-		VerifySourceAddress: k.verifies, ConnContext: k.started.started,
+		VerifySourceAddress: k.verifies, ConnContext: k.begin,
 	}
 	config := first.quic.Clone()
 	config.GetConfigForClient = func(*quic.ClientInfo) (*quic.Config, error) {
@@ -94,6 +92,23 @@ func (k *Socket) start(first *Server) error {
 	k.transport, k.listener, k.accepting = t, l, make(chan struct{})
 	go k.accept(l, k.accepting)
 	return nil
+}
+
+// connKey is for the *conn in the context of a connection.
+type connKey struct{}
+
+// begin is the transport's ConnContext: it is called with the first datagram of a connection.
+func (k *Socket) begin(ctx context.Context, _ *quic.ClientInfo) (context.Context, error) {
+	s := k.current.Load()
+	if s == nil {
+		return nil, errClosed
+	}
+	c := new(conn)
+	ctx = context.WithValue(k.started.begin(ctx), connKey{}, c)
+	if s.settings.ConnContext != nil {
+		ctx = s.settings.ConnContext(ctx, c)
+	}
+	return ctx, nil
 }
 
 // verifies reports whether a client must show that it receives what is sent to its address.
@@ -118,9 +133,6 @@ func (k *Socket) tlsFor(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			config = chosen
 		}
 	}
-	config = config.Clone()
-	config.GetConfigForClient = nil
-	k.tickets.set(config, time.Now())
 	return config, nil
 }
 
