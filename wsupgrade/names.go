@@ -60,10 +60,9 @@ func writeField(b *bytes.Buffer, name, value string) {
 func peekFormat(r *bufio.Reader) (f fieldnames.Format) {
 	for n := 1; ; n++ {
 		b, err := r.Peek(max(n, r.Buffered()))
-		if header, _, whole := bytes.Cut(b, []byte("\r\n\r\n")); whole {
-			first, rest, _ := strings.Cut(string(header), "\r\n")
-			_, f.Status, _ = strings.Cut(first, " ")
-			for line := range strings.SplitSeq(rest, "\r\n") {
+		if lines, whole := headerLines(b); whole {
+			_, f.Status, _ = strings.Cut(lines[0], " ")
+			for _, line := range lines[1:] {
 				name, _, _ := strings.Cut(line, ":")
 				f.Names = append(f.Names, name)
 			}
@@ -73,6 +72,21 @@ func peekFormat(r *bufio.Reader) (f fieldnames.Format) {
 			return fieldnames.Format{}
 		}
 		n = len(b)
+	}
+}
+
+// headerLines returns the lines of a header, and whether b has it as a whole. A line may end without a carriage return, as net/http
+// reads it.
+func headerLines(b []byte) (lines []string, whole bool) {
+	for {
+		line, rest, ok := bytes.Cut(b, []byte("\n"))
+		if !ok {
+			return nil, false
+		}
+		if line = bytes.TrimSuffix(line, []byte("\r")); len(line) == 0 && len(lines) > 0 {
+			return lines, true
+		}
+		lines, b = append(lines, string(line)), rest
 	}
 }
 

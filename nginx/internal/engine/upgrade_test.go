@@ -97,3 +97,22 @@ func TestUpgradeWithABody(t *testing.T) {
 		t.Errorf("the client got %q", body)
 	}
 }
+
+// An upstream may end the lines of its 101 without carriage returns, as those of any response.
+func TestUpgradeWithBareLineFeeds(t *testing.T) {
+	up := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Header()
+		p.Send("HTTP/1.1 101 Switching\nUpgrade: foo\nConnection: Upgrade\n\nhello")
+		p.Receive("bye")
+	})
+	s := serve(t, map[string]string{"nginx.conf": strings.ReplaceAll(`events {} http { access_log off; server { location / {
+		proxy_pass http://UP; proxy_set_header Upgrade foo; proxy_set_header Connection upgrade; } } }`, "UP", up)})
+	client := wiretest.Dial(t, s.first)
+	client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: foo\r\n\r\n")
+	if head := client.Header(); !strings.HasPrefix(head, "HTTP/1.1 101 ") || !strings.Contains(head, "\r\nUpgrade: foo\r\n") {
+		t.Fatalf("the client got %q", head)
+	}
+	client.Receive("hello")
+	client.Send("bye")
+	client.Rest()
+}
