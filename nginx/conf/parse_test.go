@@ -71,8 +71,8 @@ func TestErrors(t *testing.T) {
 		{"buffers of sockets", "stream { proxy_socket_rcvbuf 1k 2k; }", `invalid number of arguments in "proxy_socket_rcvbuf" directive in DIR/nginx.conf:1`},
 		{"not inside stream", "stream { server { root html; } }", `"root" directive is not allowed here in DIR/nginx.conf:1`},
 		{"twice inside stream", "stream { server { return a; return b; } }", `"return" directive is duplicate in DIR/nginx.conf:1`},
-		{"refused inside stream", "stream { ssl_ocsp on; }", `directive "ssl_ocsp" is not supported by culvert yet (only off) in DIR/nginx.conf:1`},
-		{"refused value", "http { ssl_ocsp on; }", `directive "ssl_ocsp" is not supported by culvert yet (only off) in DIR/nginx.conf:1`},
+		{"refused inside stream", "stream { geoip_country x; }", `directive "geoip_country" is not supported by culvert yet (the databases of GeoIP are discontinued) in DIR/nginx.conf:1`},
+		{"refused value", "http { proxy_ignore_client_abort on; }", `directive "proxy_ignore_client_abort" is not supported by culvert yet (only off) in DIR/nginx.conf:1`},
 		{"map line", "http { map $a $b { x; } }", `invalid number of the map parameters in DIR/nginx.conf:1`},
 	}
 	for _, tt := range tests {

@@ -94,8 +94,6 @@ var noOps = map[string]string{
 	"ssl_dhparam":                    goTLS,
 	"ssl_engine":                     goTLS,
 	"ssl_object_cache_inheritable":   "certificates are read once",
-	"ssl_ocsp_cache":                 "it concerns ssl_ocsp",
-	"ssl_ocsp_responder":             "it concerns ssl_ocsp",
 	"ssl_prefer_server_ciphers":      goTLS,
 	"tcp_nodelay":                    kernelPath,
 	"tcp_nopush":                     kernelPath,
@@ -120,6 +118,5 @@ var noOps = map[string]string{
 // harmless lists directives that are accepted with these values only, because culvert then does
 // what they say.
 var harmless = map[string][]string{
-	"ssl_ocsp":                  {"off"},
 	"proxy_ignore_client_abort": {"off"},
 }

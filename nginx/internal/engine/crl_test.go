@@ -232,3 +232,20 @@ func TestProxyCRL(t *testing.T) {
 		}
 	}
 }
+
+// A trusted certificate whose own issuer is not trusted ends no chain, as in nginx.
+func TestIntermediateAloneTrusted(t *testing.T) {
+	root := newSigner(t, "root")
+	middle := root.sign(t, "middle", 5, x509.KeyUsageCertSign)
+	client, server := middle.sign(t, "client", 7, 0), root.sign(t, "a.test", 100, 0)
+	key, err := x509.MarshalECPrivateKey(server.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for trusted, want := range map[string]string{middle.pem(): "FAILED:unable to get issuer certificate", middle.pem() + root.pem(): "SUCCESS"} {
+		s := serve(t, map[string]string{"nginx.conf": `events {} http { server { listen 443 ssl; ssl_certificate a.crt; ssl_certificate_key a.key;
+			ssl_verify_client optional; ssl_client_certificate ca.crt; error_page 495 =200 /; location / { return 200 $ssl_client_verify; } } }`,
+			"a.crt": server.pem(), "a.key": string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key})), "ca.crt": trusted})
+		equal(t, "verified", s.getWith(client.pair(), "a.test"), want)
+	}
+}

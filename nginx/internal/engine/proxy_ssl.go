@@ -82,15 +82,16 @@ func (e *Engine) upstreamTLS(key transportKey) (*tls.Config, error) {
 	if rule.trusted == "" {
 		return nil, errors.New("no proxy_ssl_trusted_certificate for proxy_ssl_verify")
 	}
-	text, roots, err := certs.ReadRoots(rule.trusted)
+	text, _, err := certs.ReadRoots(rule.trusted)
 	if err != nil {
 		return nil, err
 	}
-	lists, err := certs.ReadRevocations(rule.crl, text)
+	lists, err := certs.ReadRevocations(rule.crl)
 	if err != nil {
 		return nil, err
 	}
-	v := certs.Verifier{Roots: roots, Lists: lists, Name: name, Depth: rule.depth, Usage: x509.ExtKeyUsageServerAuth}
+	v := certs.Verifier{Lists: lists, Name: name, Depth: rule.depth, Usage: x509.ExtKeyUsageServerAuth}
+	v.Trust(text)
 	c.VerifyConnection = func(state tls.ConnectionState) error { return v.Verify(state.PeerCertificates) }
 	return c, nil
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/limit"
+	"github.com/culvert-go/culvert/nginx/internal/engine/ocsp"
 	"github.com/culvert-go/culvert/nginx/internal/engine/tickets"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
@@ -17,7 +18,9 @@ type shared struct {
 	counts       *counts
 	conns        *vars.Conns
 
-	ticketKeys, ticketKeysBefore map[ticketKeysID]*tickets.Keys // of TLS sessions; the latter are the previous configuration's
+	// Keys of TLS sessions and responses about certificates; those "Before" are the previous configuration's.
+	ticketKeys, ticketKeysBefore map[ticketKeysID]*tickets.Keys
+	statuses, statusesBefore     map[statusCacheID]*ocsp.Cache
 }
 
 // sharedFrom returns a configuration's own shared state. Its zones are taken over one by one, if
@@ -29,6 +32,7 @@ func sharedFrom(before shared) shared {
 		streamZones: map[string]*zone[*limit.Running]{},
 		counts:      before.counts, conns: before.conns,
 		ticketKeys: map[ticketKeysID]*tickets.Keys{}, ticketKeysBefore: before.ticketKeys,
+		statuses: map[statusCacheID]*ocsp.Cache{}, statusesBefore: before.statuses,
 	}
 	if s.counts == nil {
 		s.counts, s.conns = newCounts(), new(vars.Conns)

@@ -115,13 +115,18 @@ func TestCiphersAndGroups(t *testing.T) {
 		t.Errorf("a client without the server's only suite: %s", got)
 	}
 	for directive, want := range map[string]string{
-		"ssl_ciphers nonsense":                 `SSL_CTX_set_cipher_list("nonsense") failed`,
-		"ssl_ecdh_curve nonsense":              `SSL_CTX_set1_curves_list("nonsense") failed`,
-		"ssl_session_cache shared:a:8k":        `session cache "shared:a:8k" is too small`,
-		"ssl_session_cache some":               `invalid session cache "some"`,
-		"ssl_session_ticket_key c":             "must be 48 or 80 bytes",
-		"ssl_session_ticket_key none":          `none" failed (2: No such file or directory)`,
-		"ssl_stapling on; ssl_stapling_file c": "d2i_OCSP_RESPONSE_bio",
+		"ssl_ciphers nonsense":                          `SSL_CTX_set_cipher_list("nonsense") failed`,
+		"ssl_ecdh_curve nonsense":                       `SSL_CTX_set1_curves_list("nonsense") failed`,
+		"ssl_session_cache shared:a:8k":                 `session cache "shared:a:8k" is too small`,
+		"ssl_session_cache some":                        `invalid session cache "some"`,
+		"ssl_session_ticket_key c":                      "must be 48 or 80 bytes",
+		"ssl_session_ticket_key none":                   `none" failed (2: No such file or directory)`,
+		"ssl_ocsp some":                                 `invalid value "some"`,
+		"ssl_ocsp_responder https://x.test/":            `invalid URL prefix in OCSP responder "https://x.test/"`,
+		"ssl_ocsp_cache shared:a:8k":                    `OCSP cache "shared:a:8k" is too small`,
+		"ssl_ocsp_cache some":                           `invalid OCSP cache "some"`,
+		"ssl_ocsp on; ssl_verify_client optional_no_ca": `"ssl_ocsp" is incompatible with "ssl_verify_client optional_no_ca"`,
+		"ssl_stapling on; ssl_stapling_file c":          "d2i_OCSP_RESPONSE_bio",
 	} {
 		_, err := load(t, map[string]string{"c": cert, "k": key, "nginx.conf": "events {} http { server { listen 443 ssl; ssl_certificate c; ssl_certificate_key k; " + directive + "; } }"})
 		if err == nil || !strings.Contains(err.Error(), want) {

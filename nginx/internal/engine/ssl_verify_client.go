@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"net/http"
@@ -13,9 +14,10 @@ import (
 type clientCertRule struct {
 	verify  string // "on", "optional", "optional_no_ca"; "" is off
 	depth   int
-	accept  string          // ssl_client_certificate: its names are sent to clients
-	trusted string          // ssl_trusted_certificate: these are not
-	crl     sslFile         // ssl_crl
+	accept  string  // ssl_client_certificate: its names are sent to clients
+	trusted string  // ssl_trusted_certificate: these are not
+	crl     sslFile // ssl_crl
+	ocsp    ocspRule
 	chains  *certs.Verifier // of these files
 }
 
@@ -50,15 +52,17 @@ func sslCRL(c *compiler, l *level, d *conf.Directive) error {
 func (s *server) requestCertificates(config *tls.Config) error {
 	rule := &sslSlot.edit(s.level).client
 	if rule.verify == "" {
-		_, err := rule.revocations(nil) // nginx reads the file even so
+		_, err := rule.revocations() // nginx reads the file even so
 		return err
 	}
 	if rule.accept == "" && rule.trusted == "" && rule.verify != "optional_no_ca" {
 		return &conf.Error{What: "no ssl_client_certificate or ssl_trusted_certificate for ssl_verify_client"}
 	}
+	if rule.ocsp.on && rule.verify == "optional_no_ca" {
+		return rule.ocsp.at.Errorf("\"ssl_ocsp\" is incompatible with \"ssl_verify_client optional_no_ca\"")
+	}
 	config.ClientAuth = tls.RequestClientCert
 	rule.chains = &certs.Verifier{Roots: x509.NewCertPool(), Depth: rule.depth, Usage: x509.ExtKeyUsageClientAuth}
-	var trusted []byte
 	for _, name := range []string{rule.accept, rule.trusted} {
 		if name == "" {
 			continue
@@ -67,20 +71,19 @@ func (s *server) requestCertificates(config *tls.Config) error {
 		if err != nil {
 			return &conf.Error{What: err.Error()}
 		}
-		rule.chains.Roots.AppendCertsFromPEM(text)
-		trusted = append(append(trusted, text...), '\n')
+		rule.chains.Trust(text)
 		if name == rule.accept {
 			config.ClientCAs = roots
 		}
 	}
-	lists, err := rule.revocations(trusted)
+	lists, err := rule.revocations()
 	rule.chains.Lists = lists
 	return err
 }
 
 // revocations reads the file of ssl_crl.
-func (r *clientCertRule) revocations(trusted []byte) (*certs.Revocations, error) {
-	lists, err := certs.ReadRevocations(r.crl.name, trusted)
+func (r *clientCertRule) revocations() (*certs.Revocations, error) {
+	lists, err := certs.ReadRevocations(r.crl.name)
 	if err != nil {
 		return nil, r.crl.at.Errorf("%s", err)
 	}
@@ -128,9 +131,20 @@ func (x *exchange) checkClient() error {
 	if x.HTTP.TLS == nil || rule.verify == "" {
 		return nil
 	}
-	err := x.Conn.VerifyClient(rule, func() error { return rule.chains.Verify(x.HTTP.TLS.PeerCertificates) })
+	err := x.Conn.VerifyClient(rule, func() error {
+		return rule.check(x.HTTP.Context(), x.HTTP.TLS.PeerCertificates, x.logError)
+	})
 	x.ClientVerified, x.ClientError = true, err
 	return err
+}
+
+// check verifies a client's certificates, and whether they are revoked.
+func (r *clientCertRule) check(ctx context.Context, sent []*x509.Certificate, logError func(string)) error {
+	chain, err := r.chains.Chain(sent)
+	if err != nil || !r.ocsp.on {
+		return err
+	}
+	return r.ocsp.checker().Check(ctx, chain, logError)
 }
 
 // serverBySNI returns the server that the client has named in TLS.

@@ -97,15 +97,16 @@ func (s *streamProxySettings) upstreamTLS(_ *compiler) (func(*stream.Session, st
 	if s.tls.trusted == "" {
 		return nil, &conf.Error{What: "no proxy_ssl_trusted_certificate for proxy_ssl_verify"}
 	}
-	text, roots, err := certs.ReadRoots(s.tls.trusted)
+	text, _, err := certs.ReadRoots(s.tls.trusted)
 	if err != nil {
 		return nil, &conf.Error{What: err.Error()}
 	}
-	lists, err := certs.ReadRevocations(s.tls.crl, text)
+	lists, err := certs.ReadRevocations(s.tls.crl)
 	if err != nil {
 		return nil, &conf.Error{What: err.Error()}
 	}
-	rule.verifier = &certs.Verifier{Roots: roots, Lists: lists, Depth: s.tls.depth, Usage: x509.ExtKeyUsageServerAuth}
+	rule.verifier = &certs.Verifier{Lists: lists, Depth: s.tls.depth, Usage: x509.ExtKeyUsageServerAuth}
+	rule.verifier.Trust(text)
 	return rule.config, nil
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"time"
@@ -119,7 +120,7 @@ func sessionVerifier(s *server) func(*stream.Session) error {
 			}
 			return nil
 		}
-		err := sslSlot.of(s.level).client.chains.Verify(chain)
+		err := sslSlot.of(s.level).client.check(context.Background(), chain, session.Error)
 		session.ClientError = err
 		if err == nil || rule.verify == "optional_no_ca" && certs.IsUnknownAuthority(err) {
 			return nil

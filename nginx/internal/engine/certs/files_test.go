@@ -145,7 +145,7 @@ func TestVersion1(t *testing.T) {
 		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der}), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		lists, err := ReadRevocations(file, nil)
+		lists, err := ReadRevocations(file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,10 +14,7 @@ import (
 // Revocations are the lists of a file of ssl_crl or proxy_ssl_crl, nil for none. With them every
 // certificate of a chain, including the root, needs a list of its issuer (X509_V_FLAG_CRL_CHECK |
 // X509_V_FLAG_CRL_CHECK_ALL).
-type Revocations struct {
-	lists   []*revocationList
-	anchors []*x509.Certificate // trusted certificates
-}
+type Revocations struct{ lists []*revocationList }
 
 // revocationList is one list with an index of its serial numbers, of which there may be many.
 type revocationList struct {
@@ -41,9 +38,8 @@ var (
 // removedFromList is the reason of a withdrawn entry (RFC 5280 section 5.3.1).
 const removedFromList = 8
 
-// ReadRevocations reads a file of lists, and returns nil for the name "". trusted are
-// certificates in PEM. Unlike nginx it does not trust certificates in the file of lists.
-func ReadRevocations(name string, trusted []byte) (*Revocations, error) {
+// ReadRevocations reads a file of lists, and returns nil for the name "". Unlike nginx it does not trust certificates in the file.
+func ReadRevocations(name string) (*Revocations, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -52,7 +48,7 @@ func ReadRevocations(name string, trusted []byte) (*Revocations, error) {
 	if err != nil {
 		return nil, errors.New(failed + conf.Errno(err) + ")")
 	}
-	r := &Revocations{anchors: certificatesIn(trusted)}
+	r := &Revocations{}
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "X509 CRL" {
 			continue
@@ -82,25 +78,11 @@ func newRevocationList(parsed *x509.RevocationList) *revocationList {
 	return l
 }
 
-// certificatesIn returns the certificates of a PEM text, without those that can't be parsed.
-func certificatesIn(text []byte) (certs []*x509.Certificate) {
-	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
-		if c, err := x509.ParseCertificate(block.Bytes); err == nil && block.Type == "CERTIFICATE" {
-			certs = append(certs, c)
-		}
-	}
-	return certs
-}
-
 // check checks a trusted chain. It continues after an error and returns the last one, as nginx
 // does, which lets OpenSSL check everything.
 func (r *Revocations) check(chain []*x509.Certificate) error {
 	if r == nil {
 		return nil
-	}
-	chain, err := r.upToRoot(chain)
-	if err != nil {
-		return err
 	}
 	return r.checkEach(chain)
 }
@@ -180,23 +162,6 @@ func (l *revocationList) timeFault(now time.Time) error {
 	}
 	return nil
 }
-
-// upToRoot extends a chain that ends at a trusted certificate which is not a root. crypto/x509
-// ends the chain there, OpenSSL does not: that certificate may be revoked by its own issuer.
-func (r *Revocations) upToRoot(chain []*x509.Certificate) ([]*x509.Certificate, error) {
-	chain = chain[:len(chain):len(chain)]
-	for !selfIssued(chain[len(chain)-1]) {
-		issuer := issuerIn(r.anchors, chain[len(chain)-1])
-		if issuer == nil || len(chain) > maxChain {
-			return nil, errNoIssuer
-		}
-		chain = append(chain, issuer)
-	}
-	return chain, nil
-}
-
-// maxChain bounds a chain of certificates that sign one another in a circle.
-const maxChain = 100
 
 // checkUnknown checks an untrusted chain that optional_no_ca accepts. As in nginx, only a
 // certificate whose issuer is unknown needs no list. unknown is why the chain is not trusted.

@@ -159,3 +159,67 @@ func TestCloseStapler(t *testing.T) {
 	s.Staple()
 	s.Wait()
 }
+
+// Each certificate below the root is checked, or the client's alone. What a response says is kept if there is a cache.
+func TestChecker(t *testing.T) {
+	root := issue(t, nil, 1)
+	middle := issue(t, root, 2)
+	leaf := issue(t, middle, 3)
+	chain := []*x509.Certificate{leaf.cert, middle.cert, root.cert}
+	soon := time.Now().Add(time.Hour)
+	status := map[string]int{}
+	requests := 0
+	responder := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		text, _ := url.PathUnescape(strings.TrimPrefix(r.URL.EscapedPath(), "/"))
+		der, _ := base64.StdEncoding.DecodeString(text)
+		request, err := xocsp.ParseRequest(der)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for name, pair := range map[string][2]*authority{"leaf": {leaf, middle}, "middle": {middle, root}} {
+			if what, known := status[name]; known && request.SerialNumber.Cmp(pair[0].cert.SerialNumber) == 0 {
+				w.Write(respond(t, pair[1], pair[1], pair[0], what, soon, false))
+			}
+		}
+	}))
+	defer responder.Close()
+	for _, c := range []struct {
+		what   string
+		status map[string]int
+		leaf   bool
+		want   error
+	}{
+		{"both good", map[string]int{"leaf": xocsp.Good, "middle": xocsp.Good}, false, nil},
+		{"the middle revoked", map[string]int{"leaf": xocsp.Good, "middle": xocsp.Revoked}, false, ocsp.ErrRevoked},
+		{"the middle revoked, which is not checked", map[string]int{"leaf": xocsp.Good, "middle": xocsp.Revoked}, true, nil},
+		{"the leaf revoked", map[string]int{"leaf": xocsp.Revoked}, true, ocsp.ErrRevoked},
+		{"the leaf not known", map[string]int{"leaf": xocsp.Unknown}, true, ocsp.ErrFailed},
+		{"no response", nil, true, ocsp.ErrFailed},
+	} {
+		status = c.status
+		logged := ""
+		checker := &ocsp.Checker{Responder: responder.URL, Leaf: c.leaf}
+		if err := checker.Check(t.Context(), chain, func(text string) { logged = text }); err != c.want {
+			t.Errorf("%s: %v (%s)", c.what, err, logged)
+		}
+	}
+	if err := (&ocsp.Checker{Leaf: true}).Check(t.Context(), chain, func(string) {}); err != ocsp.ErrFailed {
+		t.Errorf("without a responder: %v", err)
+	}
+	requests, status = 0, map[string]int{"leaf": xocsp.Good, "middle": xocsp.Good}
+	cached := &ocsp.Checker{Responder: responder.URL, Cache: ocsp.NewCache(8)}
+	for range 3 {
+		if err := cached.Check(t.Context(), chain, func(text string) { t.Error(text) }); err != nil {
+			t.Error(err)
+		}
+		status = nil
+	}
+	if requests != 2 {
+		t.Errorf("%d requests", requests)
+	}
+	if err := (&ocsp.Checker{}).Check(t.Context(), chain[2:], func(string) {}); err != nil {
+		t.Errorf("a root: %v", err)
+	}
+}
