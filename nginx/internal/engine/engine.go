@@ -15,6 +15,7 @@ import (
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/backend"
+	"github.com/culvert-go/culvert/nginx/internal/engine/certs"
 	"github.com/culvert-go/culvert/nginx/internal/engine/ocsp"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 	"github.com/culvert-go/culvert/statuspage"
@@ -34,6 +35,7 @@ type Engine struct {
 	logger    *slog.Logger
 	files     logFiles
 	syslogs   []*syslogServer
+	uncached  *certs.Cache    // of certificates with variables, where the configuration has no cache
 	staplers  []*ocsp.Stapler // nil for a certificate that has none
 	mainLog   *errorLogger
 	tunnels   *wsupgrade.Registry // nil: they are not listed
@@ -91,6 +93,7 @@ func Load(o LoadOptions) (*Engine, error) {
 		backends:   map[backendKey]*backend.Transport{},
 		shared:     sharedFrom(before),
 		charsets:   newCharsets(),
+		uncached:   certs.NewCache(uncachedPairs, 0, 0),
 		extensions: o.Extensions,
 	}
 	if e.errorPages, err = cachectl.New(cachectl.ErrorPages()); err != nil {

@@ -80,6 +80,7 @@ func (f *family) bodies() []directive {
 func (f *family) certificates() []directive {
 	return []directive{
 		{name: "ssl_certificate", compile: f.sslCertificate},
+		{name: "ssl_certificate_cache", compile: f.sslCertificateCache},
 		{name: "ssl_certificate_key", compile: f.sslCertificate},
 		{name: "ssl_crl", compile: f.sslCRL},
 		{name: "ssl_name", compile: setValue(f.slot, func(s *proxySettings) *vars.Value { return &s.sslName })},

@@ -56,12 +56,28 @@ func (d *dynamicPass) choose(x *exchange) (http.Handler, int) {
 		x.logError(err.Error())
 		return nil, http.StatusBadGateway
 	}
-	handler, err := d.proxyFor(g, to)
+	handler, err := http.Handler(nil), error(nil)
+	if err = d.identifyCertificate(&to); err == nil {
+		handler, err = d.proxyFor(g, to)
+	}
 	if err != nil {
 		x.logError(err.Error())
 		return nil, http.StatusInternalServerError
 	}
 	return handler, 0
+}
+
+// identifyCertificate sets the ID of the certificate whose name has variables: its file may be another one since the last request.
+func (d *dynamicPass) identifyCertificate(to *passTo) error {
+	s := d.pass.settings()
+	if to.sslCert == "" || to.sslKey == "" || s.sslCert.constant() {
+		return nil
+	}
+	pair, err := d.engine.cachedPair(s.tls.cache, to.sslCert, to.sslKey, s.tls.passwords)
+	if err == nil {
+		to.sslID = pair.ID
+	}
+	return err
 }
 
 // proxyFor finds or creates the proxy of a group.

@@ -63,6 +63,7 @@ type passTo struct {
 	sslName string
 	sslCert string // files
 	sslKey  string
+	sslID   certID // of the certificate, if its name has variables
 	bind    string
 }
 
@@ -329,7 +330,7 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 	}
 	transport, err := e.transport(transportKey{
 		scheme: to.scheme, http2: s.http2, connect: s.connectTimeout, send: s.sendTimeout, read: s.readTimeout, bind: to.bind,
-		keepalive: g.keepalive, tls: s.tls, name: cmp.Or(to.sslName, to.name()), cert: to.sslCert, key: to.sslKey,
+		keepalive: g.keepalive, tls: s.tls, name: cmp.Or(to.sslName, to.name()), cert: to.sslCert, key: to.sslKey, certID: to.sslID,
 	})
 	if err != nil {
 		return o, err

@@ -20,7 +20,8 @@ type tlsRule struct {
 	depth     int
 	trusted   string // files
 	crl       string
-	passwords string // a line each
+	passwords string       // a line each
+	cache     *certs.Cache // of certificates with variables; nil: the engine's
 	min, max  uint16
 }
 
@@ -70,11 +71,11 @@ func (e *Engine) upstreamTLS(key transportKey) (*tls.Config, error) {
 		if key.key == "" {
 			return nil, errors.New("no \"proxy_ssl_certificate_key\" is defined for certificate \"" + filepath.Base(key.cert) + "\"")
 		}
-		pair, err := loadPair(key.cert, key.key, rule.passwords, certPair{})
+		pair, err := e.cachedPair(rule.cache, key.cert, key.key, rule.passwords)
 		if err != nil {
 			return nil, err
 		}
-		c.Certificates = []tls.Certificate{pair}
+		c.Certificates = []tls.Certificate{pair.Certificate}
 	}
 	if !rule.verify {
 		return c, nil

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"crypto/sha256"
 	"errors"
 	"net"
 	"time"
@@ -20,7 +21,11 @@ type transportKey struct {
 	tls                 tlsRule
 	name                string // that the certificate is for
 	cert, key           string // files, of the proxy's own certificate
+	certID              certID // tells versions of a certificate apart
 }
+
+// certID is a certs.Loaded's.
+type certID [sha256.Size]byte
 
 // maxTransports bounds the transports that variables create.
 const maxTransports = 256

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/certs"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
@@ -12,6 +13,7 @@ import (
 var sslModule = module{
 	directives: []directive{
 		{name: "ssl_certificate", repeatable: true, compile: sslCertificate},
+		{name: "ssl_certificate_cache", compile: sslCertificateCache},
 		{name: "ssl_certificate_key", repeatable: true, compile: sslCertificateKey},
 		{name: "ssl_ciphers", compile: sslCiphers, notFollowed: missingCiphers},
 		{name: "ssl_client_certificate", compile: sslClientCertificate},
@@ -44,9 +46,10 @@ var sslSlot = newSlot(sslSettings{client: clientCertRule{depth: 1}, session: ses
 // certificate.
 type sslSettings struct {
 	certs, keys []certFile
-	passwords   string   // a line each
-	min, max    uint16   // 0 is Go's choice
-	ciphers     []uint16 // nil is Go's choice
+	passwords   string       // a line each
+	cache       *certs.Cache // of certificates with variables; nil: the engine's
+	min, max    uint16       // 0 is Go's choice
+	ciphers     []uint16     // nil is Go's choice
 	curves      []tls.CurveID
 	session     sessionRule
 	stapling    staplingRule

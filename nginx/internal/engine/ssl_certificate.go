@@ -147,17 +147,18 @@ func (s *server) certificateFor(k *socket, pairs []certPair, hello *tls.ClientHe
 		r, logError = &x.Request, x.logError
 	}
 	var first *tls.Certificate
+	settings := sslSlot.of(s.level)
 	for _, p := range pairs {
-		pair, err := loadPair(p.cert.name(r), p.key.name(r), sslSlot.of(s.level).passwords, p)
+		pair, err := s.engine.cachedPair(settings.cache, p.cert.name(r), p.key.name(r), settings.passwords)
 		if err != nil {
 			logError(err.Error())
 			return nil, errNoCertificate
 		}
-		if hello.SupportsCertificate(&pair) == nil {
-			return &pair, nil
+		if hello.SupportsCertificate(&pair.Certificate) == nil {
+			return &pair.Certificate, nil
 		}
 		if first == nil {
-			first = &pair
+			first = &pair.Certificate
 		}
 	}
 	return first, nil

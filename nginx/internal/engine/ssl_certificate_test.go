@@ -7,6 +7,8 @@ import (
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -178,4 +180,42 @@ func TestUpstreamSessions(t *testing.T) {
 		}
 		equal(t, "with proxy_ssl_session_reuse off", s.get("/off").Header.Get("X-Resumed"), "false")
 	}
+}
+
+// A certificate whose name has variables is that of its file at each handshake, unless there is a cache.
+func TestCertificateFilesChange(t *testing.T) {
+	up := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Name", r.TLS.PeerCertificates[0].Subject.CommonName)
+	}))
+	up.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
+	up.StartTLS()
+	defer up.Close()
+	oldCert, oldKey := certificate(t, "old")
+	newCert, newKey := certificate(t, "new")
+	s := serve(t, map[string]string{
+		"nginx.conf": strings.ReplaceAll(`events {} http { proxy_ssl_certificate $arg_c.crt; proxy_ssl_certificate_key $arg_c.key;
+			server { listen 80; location / { proxy_pass https://UP; } location /kept { proxy_pass https://UP; proxy_ssl_certificate_cache max=4; } }
+			server { listen 443 ssl; ssl_certificate $ssl_server_name.crt; ssl_certificate_key $ssl_server_name.key; }
+			server { listen 444 ssl; ssl_certificate_cache max=4; ssl_certificate $ssl_server_name.crt; ssl_certificate_key $ssl_server_name.key; } }`,
+			"UP", up.Listener.Addr().String()),
+		"a.crt": oldCert, "a.key": oldKey,
+	})
+	check := func(want, kept string) {
+		t.Helper()
+		equal(t, "proxy", s.get("/?c=a").Header.Get("X-Name"), want)
+		equal(t, "proxy with a cache", s.get("/kept?c=a").Header.Get("X-Name"), kept)
+		equal(t, "server", handshake(s.addrs["0.0.0.0:443"], "a"), want)
+		equal(t, "server with a cache", handshake(s.addrs["0.0.0.0:444"], "a"), kept)
+	}
+	check("old", "old")
+	for name, text := range map[string]string{"a.crt": newCert, "a.key": newKey} {
+		path := filepath.Join(s.dir, name)
+		if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("new", "old")
 }

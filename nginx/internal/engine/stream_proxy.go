@@ -29,6 +29,7 @@ var streamProxyModule = module{
 		{name: "proxy_ssl", compile: setFlag(streamProxySlot, func(s *streamProxySettings) *bool { return &s.ssl })},
 		{name: "proxy_ssl_alpn", compile: streamProxyALPN},
 		{name: "proxy_ssl_certificate", compile: streamProxyCertificate},
+		{name: "proxy_ssl_certificate_cache", compile: streamProxyCertificateCache},
 		{name: "proxy_ssl_certificate_key", compile: streamProxyCertificate},
 		{name: "proxy_ssl_crl", compile: streamProxyFile},
 		{name: "proxy_ssl_name", compile: streamProxyName},

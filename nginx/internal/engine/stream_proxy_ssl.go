@@ -74,6 +74,7 @@ func streamProxyALPN(c *compiler, l *level, d *conf.Directive) error {
 
 // streamTLSRule makes the configurations of TLS connections to upstreams.
 type streamTLSRule struct {
+	engine    *Engine
 	base      *tls.Config
 	settings  *streamProxySettings
 	verifier  *certs.Verifier // nil: the certificate is not verified
@@ -81,8 +82,8 @@ type streamTLSRule struct {
 }
 
 // upstreamTLS loads what is known at load.
-func (s *streamProxySettings) upstreamTLS(_ *compiler) (func(*stream.Session, string) (*tls.Config, bool), error) {
-	rule := &streamTLSRule{settings: s, base: &tls.Config{
+func (s *streamProxySettings) upstreamTLS(compiler *compiler) (func(*stream.Session, string) (*tls.Config, bool), error) {
+	rule := &streamTLSRule{engine: compiler.engine, settings: s, base: &tls.Config{
 		InsecureSkipVerify: true, MinVersion: s.tls.min, MaxVersion: s.tls.max,
 	}}
 	if s.sessions {
@@ -166,12 +167,12 @@ func (r *streamTLSRule) evaluateCertificate(session *stream.Session, c *tls.Conf
 	if cert == "" || strings.HasSuffix(cert, "/") && s.certAt.Args[0][0] == '$' {
 		return true
 	}
-	pair, err := loadPair(cert, value(s.key, session), s.tls.passwords, certPair{})
+	pair, err := r.engine.cachedPair(s.tls.cache, cert, value(s.key, session), s.tls.passwords)
 	if err != nil {
 		session.Error(err.Error())
 		return false
 	}
-	c.Certificates = []tls.Certificate{pair}
+	c.Certificates = []tls.Certificate{pair.Certificate}
 	return true
 }
 
