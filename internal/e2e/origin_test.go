@@ -144,6 +144,8 @@ func respond(conn net.Conn, r *bufio.Reader, request upstreamRequest) bool {
 		send("HTTP/1.1 401 X\r\nWWW-Authenticate: Basic realm=\"of the upstream\"\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\nwho?")
 	case "accel":
 		send("HTTP/1.1 200 OK\r\nX-Accel-Redirect: /internal/page.html\r\nContent-Type: text/special\r\nContent-Disposition: attachment\r\nSet-Cookie: a=1\r\nX-Own: 1\r\nContent-Length: 7\r\n\r\ndropped")
+	case "accel-return":
+		send("HTTP/1.1 200 OK\r\nX-Accel-Redirect: /returned\r\nContent-Type: text/special\r\nContent-Length: 0\r\n\r\n")
 	case "accel-named":
 		send("HTTP/1.1 404 Not Found\r\nX-Accel-Redirect: @named\r\nContent-Length: 0\r\n\r\n")
 	case "accel-escaped":

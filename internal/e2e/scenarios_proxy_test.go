@@ -18,6 +18,7 @@ server { listen {{LISTEN}}; root html; default_type text/plain; proxy_http_versi
   location /accel/ { proxy_pass http://{{UP1}}/; proxy_hide_header Content-Disposition; }
   location /ignore/ { proxy_ignore_headers X-Accel-Redirect Set-Cookie; proxy_pass http://{{UP1}}/; }
   location /internal/ { internal; alias html/; }
+  location = /returned { return 200 "returned"; }
   location /domain/ { proxy_cookie_domain app.internal $host; proxy_pass http://{{UP1}}/; }
   location /domains/ { proxy_cookie_domain ~\.?([a-z]+)\.internal$ $1.example; proxy_pass http://{{UP1}}/; }
   location /path/ { proxy_cookie_path /app/ /; proxy_cookie_path ~*^/OTH(.*)$ /new$1; proxy_pass http://{{UP1}}/; }
@@ -37,7 +38,7 @@ server { listen {{LISTEN}}; root html; default_type text/plain; proxy_http_versi
 `
 
 var proxySteps = append(gets("/method/x", "/variable-method/x?m=DELETE", "/body/x?a=1", "/nobody/x", "/intercept/410", "/intercept/403", "/intercept/401", "/intercept/503", "/intercept/404", "/intercept/x",
-	"/inside/410", "/inside/401", "/accel/accel", "/accel/accel-named", "/accel/accel-escaped", "/accel/accel-outside", "/ignore/accel", "/internal/page.html", "/domain/attributes", "/domains/attributes", "/path/attributes", "/flags/attributes", "/flagsoff/attributes",
+	"/inside/410", "/inside/401", "/accel/accel", "/accel/accel-named", "/accel/accel-escaped", "/accel/accel-outside", "/accel/accel-return", "/ignore/accel", "/internal/page.html", "/domain/attributes", "/domains/attributes", "/path/attributes", "/flags/attributes", "/flagsoff/attributes",
 	"/dead/x", "/dead/y", "/next/x", "/next/404", "/next/500", "/nonext/x", "/unix/x", "/unix/a%20b?c", "/local/x", "/bound/x", "/buffered/big", "/buffered/chunked", "/buffered/eof", "/streamed/big"),
 	step{name: "body replaced", raw: request("POST", "/body/x?a=1", "hello", "Content-Length: 5"), methods: []string{"POST"}},
 	step{name: "body not passed", raw: request("POST", "/nobody/x", "hello", "Content-Length: 5"), methods: []string{"POST"}},

@@ -69,7 +69,9 @@ func (ret *returnRule) serve(x *exchange, w http.ResponseWriter) int {
 	}
 	x.Status = cmp.Or(x.errStatus, ret.status) // the text may contain $status
 	text := ret.text.String(&x.Request)
-	setContentType(x, w.Header())
+	if x.proxy.kept == nil || len(w.Header()["Content-Type"]) == 0 { // else it is that of an upstream's X-Accel-Redirect
+		setContentType(x, w.Header())
+	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(ret.status)
 	if x.HTTP.Method != http.MethodHead && text != "" {
