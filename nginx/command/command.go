@@ -77,7 +77,7 @@ func runServer(o options, args []string, stderr io.Writer) int {
 // binary can do.
 const configured = " --with-http_ssl_module --with-http_v2_module --with-http_v3_module --with-http_realip_module --with-http_sub_module" +
 	" --with-http_gunzip_module --with-http_gzip_static_module --with-http_auth_request_module --with-http_secure_link_module" +
-	" --with-http_stub_status_module --with-http_addition_module --with-http_dav_module --with-http_random_index_module --with-http_slice_module --with-http_flv_module" +
+	" --with-http_stub_status_module --with-http_addition_module --with-http_dav_module --with-http_random_index_module --with-http_slice_module --with-http_flv_module --with-http_mp4_module" +
 	" --with-stream --with-stream_ssl_module --with-stream_realip_module --with-stream_ssl_preread_module"
 
 // tlsFeatures says what the TLS library is, and in nginx's words what it can do: programs such as certbot look for the version of

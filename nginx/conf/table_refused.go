@@ -22,8 +22,6 @@ var refused = map[string]string{
 	"image_filter_transparency": "pictures are not changed",
 	"image_filter_webp_quality": "pictures are not changed",
 	"mail":                      ofMail,
-	"mp4":                       "MP4 files are not cut at a time",
-	"mp4_start_key_frame":       "MP4 files are not cut at a time",
 	"perl":                      "there is no Perl",
 	"perl_modules":              "there is no Perl",
 	"perl_require":              "there is no Perl",

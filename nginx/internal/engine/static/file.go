@@ -116,3 +116,6 @@ func Extension(uri string) string {
 	}
 	return ""
 }
+
+// ReadAt implements io.ReaderAt, except that it may read less than all of p without an error.
+func (f *File) ReadAt(p []byte, offset int64) (int, error) { return f.readAt(p, offset) }
