@@ -34,6 +34,9 @@ func (e *http1Exchange) exchange(f *forwarding) (exchangeResult, *culvert.Error)
 	if x.Separate = c.body.Expects(); x.Separate && e.pool.HeaderTimeout() == 0 {
 		c.body.BoundHeader(0)
 	}
+	if e.o.StreamRequest && !c.body.Received() {
+		x.Separate = true
+	}
 	err := x.Prepare()
 	if err == http1.ErrOther {
 		return e.fallback.exchange(f) // which begins anew

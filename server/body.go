@@ -63,6 +63,26 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Ready implements clientbody.Receiver.
+func (b *body) Ready() bool {
+	return b.look(func() bool {
+		awaits := b.expects && !b.begun // a 100 (Continue), which a read sends
+		return !awaits && (len(b.ahead) > 0 || b.content.Ready())
+	})
+}
+
+// Received implements clientbody.Receiver.
+func (b *body) Received() bool { return b.look(b.content.Received) }
+
+// look returns what received reports, and false while the body is being read.
+func (b *body) look(received func() bool) bool {
+	if b.closed.Load() || !b.mu.TryLock() {
+		return false
+	}
+	defer b.mu.Unlock()
+	return received()
+}
+
 // lock is b.mu.Lock for a read. It ends reading ahead: what is received from now on is the caller's. Behind its handler a read
 // fails, and the watch may be a later request's.
 func (b *body) lock() {

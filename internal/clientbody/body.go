@@ -66,6 +66,9 @@ func (b *Body) Start(client *clientside.Handle, r *http.Request, timeout time.Du
 	b.small = r.ContentLength <= drainMost && r.Header["Expect"] == nil
 }
 
+// StartEnded makes b a body that was read to its end before.
+func (b *Body) StartEnded() { b.err = io.EOF }
+
 // FullDuplex lets an HTTP/1 response begin before the body has ended, where the writer can (not those of tests, for
 // instance). HTTP/2 always does.
 func (b *Body) FullDuplex() {

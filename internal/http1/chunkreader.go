@@ -49,8 +49,19 @@ func (c *chunkReader) read(r *bufio.Reader, p []byte) (n int, err error) {
 		if c.left -= uint64(m); err != nil {
 			return n, unexpected(err)
 		}
+		if c.strict && c.left > 0 && r.Buffered() == 0 { // the rest of a request's chunk may be long in coming
+			return n, nil
+		}
 	}
 	return n, io.EOF
+}
+
+// ready reports whether read returns at once.
+func (c *chunkReader) ready(r *bufio.Reader) bool {
+	if c.left > 0 {
+		return r.Buffered() > 0
+	}
+	return c.last || c.received(r)
 }
 
 // received reports whether the next chunk's line was.

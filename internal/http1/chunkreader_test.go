@@ -106,6 +106,48 @@ func TestTimeoutsLoseNothing(t *testing.T) {
 	}
 }
 
+// What was received of a request's body is known without a read, which returns no later than with what was.
+func TestReceived(t *testing.T) {
+	for _, test := range []struct {
+		raw             string
+		length          int64 // -1: it is chunked
+		ready, received bool
+		content         string // of the first read
+	}{
+		{"", 5, false, false, ""},
+		{"he", 5, true, false, "he"},
+		{"hello", 5, true, true, "hello"},
+		{"helloGET", 5, true, true, "hello"},
+		{"5", -1, false, false, ""},
+		{"5\r\n", -1, true, false, ""},
+		{"5\r\nhe", -1, true, false, "he"},
+		{"5\r\nhello\r\n", -1, true, false, "hello"},
+		{"5\r\nhello\r\n5\r\nwo", -1, true, false, "hellowo"},
+		{"5\r\nhello\r\n0\r\n", -1, true, false, ""},
+		{"5\r\nhello\r\n0\r\n\r\nGET", -1, true, true, "hello"},
+		{"5\r\nhello\r\n0\r\nA: b\r\n\r\n", -1, true, true, "hello"},
+		{"5\r\nhelloX", -1, true, false, ""},
+	} {
+		r, w := io.Pipe()
+		go func() { _, _ = io.WriteString(w, test.raw+"|") }()
+		buffered := bufio.NewReader(io.LimitReader(r, int64(len(test.raw))))
+		_, _ = buffered.Peek(len(test.raw))
+		var b Content
+		trailers := 0
+		b.StartRequest(buffered, Framing{Chunked: test.length < 0, Length: test.length}, maxTestHeader, func(http.Header) { trailers++ })
+		if b.Ready() != test.ready || b.Received() != test.received || trailers > 0 {
+			t.Errorf("%q: ready %v, received %v, trailers %d", test.raw, b.Ready(), b.Received(), trailers)
+		}
+		if test.content != "" {
+			p := make([]byte, 100)
+			if n, err := b.Read(p); string(p[:n]) != test.content || err != nil && err != io.EOF {
+				t.Errorf("%q: read %q, %v", test.raw, p[:n], err)
+			}
+		}
+		r.Close()
+	}
+}
+
 // hesitant is a reader whose reads time out in turn with those that return a byte.
 type hesitant struct {
 	r    io.Reader

@@ -11,19 +11,33 @@ const chunkHeader = 8
 // sendChunks sends each piece of the body as it is read.
 func (u *upload) sendChunks() error {
 	for {
-		n, err := u.Read(u.buf[chunkHeader : len(u.buf)-2])
-		if n > 0 {
-			if _, err := u.conn.Write(chunk(u.buf, n)); err != nil {
+		piece, err := u.readChunk(u.buf)
+		if len(piece) > 0 {
+			if _, err := u.conn.Write(piece); err != nil {
 				return err
 			}
 		}
 		if err == io.EOF {
-			return u.sendTrailers()
+			return nil
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// readChunk reads the next piece of the body into buf, and returns it as a chunk. The end of the body is returned with
+// io.EOF, behind the last piece if that was received with it.
+func (u *upload) readChunk(buf []byte) (piece []byte, err error) {
+	n, err := u.Read(buf[chunkHeader : len(buf)-2])
+	if n > 0 {
+		piece = chunk(buf, n)
+	}
+	if err == io.EOF {
+		u.startLast()
+		piece = u.appendEnd(piece)
+	}
+	return piece, err
 }
 
 // chunk returns the chunk of the n bytes that begin at buf[chunkHeader].
@@ -36,10 +50,9 @@ func chunk(buf []byte, n int) []byte {
 	return buf[start : chunkHeader+n+2]
 }
 
-// sendTrailers sends the end of the body. It leaves out what is no field, as net/http does: the body has been sent.
-func (u *upload) sendTrailers() error {
-	u.startLast()
-	b := append(u.buf[:0], "0\r\n"...)
+// appendEnd appends the end of the body to b. It leaves out what is no field, as net/http does: the body has been sent.
+func (u *upload) appendEnd(b []byte) []byte {
+	b = append(b, "0\r\n"...)
 	for name, values := range u.request.Trailer {
 		for _, value := range values {
 			if with, err := appendField(b, name, value); err == nil {
@@ -47,6 +60,5 @@ func (u *upload) sendTrailers() error {
 			}
 		}
 	}
-	_, err := u.conn.Write(append(b, "\r\n"...))
-	return err
+	return append(b, "\r\n"...)
 }

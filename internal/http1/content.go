@@ -83,6 +83,28 @@ func (b *Content) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
+// Ready reports whether a read returns at once.
+func (b *Content) Ready() bool {
+	switch {
+	case b.err != nil:
+		return true
+	case b.chunked:
+		return b.chunks.ready(b.r)
+	}
+	return b.r.Buffered() > 0
+}
+
+// Received reports whether all of the body was received, up to its trailers.
+func (b *Content) Received() bool {
+	if b.buffered() || !b.chunked {
+		return b.buffered()
+	}
+	received, _ := b.r.Peek(b.r.Buffered())
+	ahead := Content{r: bufio.NewReader(bytes.NewReader(received)), chunked: true, chunks: b.chunks, room: b.room, trailer: func(http.Header) {}}
+	_, err := io.Copy(io.Discard, struct{ io.Reader }{&ahead})
+	return err == nil
+}
+
 // readTrailers reads what stands behind the last chunk: io.EOF is a good end.
 func (b *Content) readTrailers() error {
 	if b.tail == nil {

@@ -119,18 +119,22 @@ func (j *journal) Interim(status int, header http.Header) {
 }
 
 // A small body is sent in one piece with its header, without a goroutine; one that is long, separate or of unknown length
-// behind it.
+// behind it, unless it has been received.
 func TestBodyInOneWrite(t *testing.T) {
 	for name, test := range map[string]struct {
 		body     string
 		length   int64
 		separate bool
 		whole    bool // in one write
+		ready    bool
 	}{
-		"small":             {"body", 4, false, true},
-		"small, separate":   {"body", 4, true, false},
-		"no length":         {"body", -1, false, false},
-		"more than a piece": {strings.Repeat("x", 40<<10), 40 << 10, false, false},
+		"small":                      {"body", 4, false, true, false},
+		"small, separate":            {"body", 4, true, false, false},
+		"small, separate, received":  {"body", 4, true, true, true},
+		"no length":                  {"body", -1, false, false, false},
+		"no length, received":        {"body", -1, false, true, true},
+		"more than a piece":          {strings.Repeat("x", 40<<10), 40 << 10, false, false, false},
+		"a piece of it was received": {"body" + strings.Repeat("x", 40<<10), 4 + 40<<10, false, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -145,16 +149,26 @@ func TestBodyInOneWrite(t *testing.T) {
 					time.Sleep(time.Minute)
 				})
 				var hooks journal
-				c := &http1.Call{Request: request(t.Context(), "POST", io.NopCloser(strings.NewReader(test.body)), test.length), Separate: test.separate, Hooks: &hooks}
+				var from io.ReadCloser = io.NopCloser(strings.NewReader(test.body))
+				if test.ready {
+					from = ready{io.MultiReader(strings.NewReader(test.body[:4]), strings.NewReader(test.body[4:]))}
+				}
+				c := &http1.Call{Request: request(t.Context(), "POST", from, test.length), Separate: test.separate, Hooks: &hooks}
 				if status, body, err := s.send(c); status != 200 || body != "ok" || err != nil {
 					t.Fatalf("%d %q, %v", status, body, err)
 				}
 				header, sent, _ := strings.Cut(<-first, "\r\n\r\n")
-				if got := sent == test.body; got != test.whole || !strings.HasPrefix(header, "POST /path HTTP/1.1\r\nHost: a:1\r\n") {
+				whole := test.body[:min(4, len(test.body))]
+				if !test.ready {
+					whole = test.body
+				} else if test.length < 0 {
+					whole = "4\r\nbody\r\n"
+				}
+				if got := sent == whole; got != test.whole || !strings.HasPrefix(header, "POST /path HTTP/1.1\r\nHost: a:1\r\n") {
 					t.Errorf("the first write is %.80q with a body of %d bytes", header, len(sent))
 				}
 				want := "connected, first byte"
-				if !test.whole {
+				if !test.whole || test.ready {
 					want = "connected, streaming, body done, first byte"
 				}
 				if got := hooks.String(); got != want {
@@ -164,6 +178,13 @@ func TestBodyInOneWrite(t *testing.T) {
 		})
 	}
 }
+
+// ready is a body whose next bytes were received.
+type ready struct{ io.Reader }
+
+func (ready) Close() error   { return nil }
+func (ready) Ready() bool    { return true }
+func (ready) Received() bool { return false }
 
 // What ends under a request on a kept connection is sent again, over a fresh one, if the target may get it twice. Everything else
 // is an error, which says if the connection was a kept one.

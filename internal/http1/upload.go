@@ -9,6 +9,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/culvert-go/culvert/internal/bufpool"
+	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/panics"
 )
 
@@ -136,15 +137,45 @@ func (u *upload) send() error {
 		}
 		u.header = nil
 	}
-	if len(u.header) > 0 { // at once: the body may be a conversation
-		if _, err := u.conn.Write(u.header); err != nil {
-			return err
-		}
-	}
-	if u.framing.chunked {
+	left, err := u.sendHeader()
+	switch {
+	case err == io.EOF:
+		return nil
+	case err != nil:
+		return err
+	case u.framing.chunked:
 		return u.sendChunks()
 	}
-	return u.sendLength()
+	return u.sendLength(left)
+}
+
+// least is how much room there must be behind the header for a piece of the body.
+const least = 1 << 10
+
+// sendHeader sends the header at once, since the body may be a conversation, but in one piece with what has been received of
+// that by then. It returns how much is left of a body of known length, and io.EOF if one of unknown length has ended.
+func (u *upload) sendHeader() (left int64, err error) {
+	left = u.framing.length
+	if len(u.header) == 0 {
+		return left, nil
+	}
+	room := u.header[len(u.header):cap(u.header)]
+	if len(room) < least || !clientbody.Ready(u.request.Body) {
+		_, err := u.conn.Write(u.header)
+		return left, err
+	}
+	var piece []byte
+	if u.framing.chunked {
+		piece, err = u.readChunk(room)
+	} else {
+		piece, left, err = u.readPiece(room, left)
+	}
+	if len(piece) > 0 || err == nil {
+		if _, err := u.conn.Write(append(u.header, piece...)); err != nil {
+			return left, err
+		}
+	}
+	return left, err
 }
 
 // awaitContinue waits until the target requests the body, or does not respond for a while. It reports whether the body is to be
@@ -189,10 +220,24 @@ func (u *upload) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// sendLength sends the pieces of a body of known length as they are read.
-func (u *upload) sendLength() error {
+// readPiece reads the next piece, into buf, of a body of which left bytes remain, and returns how many do then.
+func (u *upload) readPiece(buf []byte, left int64) ([]byte, int64, error) {
+	n, err := u.Read(buf[:min(int64(len(buf)), left)])
+	left -= int64(n)
+	switch {
+	case left == 0 && (err == nil || err == io.EOF):
+		u.startLast()
+		err = nil
+	case err == io.EOF:
+		err = ErrBodyLength
+	}
+	return buf[:n], left, err
+}
+
+// sendLength sends the pieces of a body of known length as they are read. left bytes of it remain.
+func (u *upload) sendLength(left int64) error {
 	source := u.movable()
-	for left := u.framing.length; left > 0; {
+	for left > 0 {
 		if source != nil && left < u.framing.length {
 			n, err := source.Move(lastOf{u, left}, left)
 			if left -= n; err != nil {
@@ -201,18 +246,14 @@ func (u *upload) sendLength() error {
 				continue
 			}
 		}
-		n, err := u.Read(u.buf[:min(int64(len(u.buf)), left)])
-		if left -= int64(n); err != nil && err != io.EOF {
+		piece, rest, err := u.readPiece(u.buf, left)
+		if left = rest; len(piece) > 0 && (err == nil || err == ErrBodyLength) {
+			if _, err := u.conn.Write(piece); err != nil {
+				return err
+			}
+		}
+		if err != nil {
 			return err
-		}
-		if left == 0 {
-			u.startLast()
-		}
-		if _, err := u.conn.Write(u.buf[:n]); err != nil {
-			return err
-		}
-		if err == io.EOF && left > 0 {
-			return ErrBodyLength
 		}
 	}
 	return readEnd(u)
