@@ -38,6 +38,12 @@ func (p *passRule) modifyResponse(a *proxy.Response) {
 	x := exchangeOf(a.In.Context())
 	x.UpstreamHeader = a.Header
 	x.proxy.names, x.proxy.reason = a.FieldNames, a.Reason
+	if why := framedTwice(a.FieldNames); why != "" {
+		x.logError(why + " while reading response header from upstream")
+		divert(x, a, diversion{status: http.StatusBadGateway})
+		return
+	}
+	ignoreRepeated(a.Header)
 	s := x.passSettings()
 	if s.ignored["X-Accel-Buffering"] {
 		a.Header.Del("X-Accel-Buffering")
