@@ -158,7 +158,7 @@ func TestHTTP3Proxied(t *testing.T) {
 	if _, content := fetched(t, c, "https://a.test/a%2Fb?c=%zz"); content != "GET/a%2Fb?c=%zz0 [] []" {
 		t.Error(content)
 	}
-	for path, want := range map[string]string{"/upload": "-1 2097152 <nil>", "/streamed": "-1 2097152 <nil>"} {
+	for path, want := range map[string]string{"/upload": "2097152 2097152 <nil>", "/streamed": "-1 2097152 <nil>"} {
 		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://a.test"+path, io.LimitReader(zeros{}, 2<<20))
 		resp, err := c.Do(r)
 		if err != nil {

@@ -17,6 +17,13 @@ func bufferFor(b *Buffer, resp *http.Response) *spool.Options {
 	if off {
 		return nil
 	}
-	o := spool.Options(*b)
-	return &o
+	return b.options()
+}
+
+// options returns b for package spool; nil if b is.
+func (b *Buffer) options() *spool.Options {
+	if b == nil {
+		return nil
+	}
+	return &spool.Options{Memory: b.Memory, Disk: b.Disk, Dir: b.Dir}
 }

@@ -33,6 +33,8 @@ type Proxy struct {
 	upgrades *wsupgrade.Forwarder
 	running  gate.Gate
 	keeps    bool // a function of the program's is given requests, and may keep them
+
+	requestBuffer *spool.Options // Options.RequestBuffer
 }
 
 // New checks the options and returns the proxy.
@@ -42,7 +44,7 @@ func New(o Options) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{o: o, upgrades: o.Upgrades, keeps: keeps}
+	p := &Proxy{o: o, upgrades: o.Upgrades, keeps: keeps, requestBuffer: o.RequestBuffer.options()}
 	dial := wsupgrade.Options{Dial: upstream.Dial, DialTLS: upstream.Dial}
 	if p.group, _ = o.Upstream.(*upstream.Group); p.group != nil {
 		p.exchange = new(exchanges).over(&p.o, p.group)
@@ -99,7 +101,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, record *record.Rec
 // bodyOptions are those of each request's body.
 func (p *Proxy) bodyOptions() replay.Options {
 	return replay.Options{ReadTimeout: p.o.ReadTimeout, WriteTimeout: p.o.WriteTimeout, Keep: p.o.Retry.KeepBody,
-		Buffer: (*spool.Options)(p.o.RequestBuffer)}
+		Buffer: p.requestBuffer}
 }
 
 // Drain refuses further requests (503). It returns when all requests in flight, tunnels included,

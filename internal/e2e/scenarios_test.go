@@ -69,6 +69,7 @@ server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps:
 		{name: "least_conn", conf: `http { access_log off; upstream group { least_conn; server {{UP1}}; server {{UP2}} down; server {{UP3}} backup; }
 server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps: repeat(6, gets("/one"))},
 		{name: "proxy", conf: proxyConf, files: assets, steps: proxySteps},
+		{name: "bodies", conf: bodiesConf, log: "access.log", steps: bodiesSteps()},
 		{name: "upstream variables", conf: upstreamVariablesConf, files: assets, log: "access.log", steps: upstreamVariablesSteps},
 		{name: "variables", conf: variablesConf, files: assets, log: "access.log", steps: variablesSteps},
 		{name: "variables of TLS", conf: tlsVariablesConf, files: certificates(), log: "access.log", steps: tlsVariablesSteps},

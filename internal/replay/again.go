@@ -15,6 +15,7 @@ var errTaken = errors.New("the body was the target's, and Options.RequestBuffer 
 type Again struct {
 	io.Reader          // of whole, from its beginning; nil: reads fail
 	whole     *sharing // nil: reads fail
+	begun     atomic.Bool
 	closed    atomic.Bool
 }
 
@@ -58,11 +59,51 @@ func (a *Again) Again() *Again {
 	return a.whole.again()
 }
 
+// Len returns the length of the body, 0 if reads fail.
+func (a *Again) Len() int64 {
+	if a.whole == nil {
+		return 0
+	}
+	return a.whole.Len()
+}
+
+// Text returns the body if all of it is in memory, and else "".
+func (a *Again) Text() string {
+	if a.whole == nil {
+		return ""
+	}
+	return a.whole.Text()
+}
+
+// File returns the name of the file that the body is in, "" if there is none.
+func (a *Again) File() string {
+	if a.whole == nil {
+		return ""
+	}
+	return a.whole.File()
+}
+
+// adopt makes b the body that an exchange around it has read as a whole: it need not be held a second time, and can be sent
+// to each target. What a handler has begun to read, or changed the length of, is read like a client's.
+func (b *Body) adopt() bool {
+	a, ok := b.in.Body.(*Again)
+	if !ok || a.whole == nil || a.begun.Load() || a.closed.Load() || b.in.ContentLength >= 0 && b.in.ContentLength != a.whole.Len() {
+		return false
+	}
+	a.whole.readers.Add(1)
+	b.whole, b.isWhole, b.adopted = a.whole, true, true
+	b.reader = a
+	b.client.StartEnded()
+	b.nameTrailers()
+	return true
+}
+
 // Read implements io.Reader.
 func (a *Again) Read(p []byte) (int, error) {
 	if a.whole == nil {
 		return 0, errTaken
 	}
+	a.begun.Store(true)
 	return a.Reader.Read(p)
 }
 

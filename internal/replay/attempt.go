@@ -87,7 +87,7 @@ func (a *Attempt) attachWhole(out *http.Request) {
 	if out.Header["Expect"] != nil { // the map is shared with attempts that may still be read
 		delete(out.Header, "Expect")
 	}
-	if out.ContentLength < 0 && len(out.Trailer) == 0 {
+	if out.ContentLength < 0 && len(out.Trailer) == 0 && !a.body.adopted {
 		out.ContentLength, out.TransferEncoding = a.body.whole.Len(), nil
 	}
 }

@@ -35,6 +35,7 @@ type Body struct {
 	reader   io.Reader // of client; nil: there is no body
 	whole    *sharing  // nil: the body is streamed
 	isWhole  bool      // whole holds it all
+	adopted  bool      // whole was read by an exchange around this one, which has settled the request's length
 	trailers []string  // names that were known before the body was read
 	keep     int
 	panicked atomic.Pointer[any] // what a read has panicked with
@@ -76,6 +77,9 @@ func (b *Body) Start(client *clientside.Handle, in *http.Request, o Options) (*h
 		return in, nil
 	}
 	b.changed.L, b.keep = &b.mu, o.Keep
+	if b.adopt() {
+		return in, nil
+	}
 	b.client.Start(client, in, o.ReadTimeout)
 	b.reader = header.TrailerGuard(in, &b.client)
 	b.nameTrailers()
@@ -91,6 +95,16 @@ func (b *Body) Start(client *clientside.Handle, in *http.Request, o Options) (*h
 // readWhole reads the body before any target is sent the request.
 func (b *Body) readWhole(o spool.Options) *culvert.Error {
 	b.whole = share(spool.New(o))
+	defer func() {
+		if !b.isWhole { // also where a filter's body panics
+			_ = b.whole.Discard()
+		}
+	}()
+	if o.Name != spool.Unnamed { // or an empty body would have no file
+		if err := b.whole.CreateFile(); err != nil {
+			return fault(b.in, err)
+		}
+	}
 	n, err := io.Copy(b.whole, b.reader)
 	switch {
 	case err == nil && n < b.in.ContentLength:

@@ -392,6 +392,70 @@ func TestBuffered(t *testing.T) {
 	}
 }
 
+// A body that an exchange around this one has read as a whole is not read into a second buffer. Its length is as the request
+// says, and what has been read of it, or has another length, is not taken for whole.
+func TestAdopted(t *testing.T) {
+	outer := new(Body)
+	defer outer.Finish()
+	client := httptest.NewRequest("POST", "/", strings.NewReader("content"))
+	if _, err := outer.Start(clientside.New(httptest.NewRecorder(), client), client, Options{Buffer: &spool.Options{Memory: 100}}); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		length  int64
+		read    int
+		adopted bool
+		content string
+	}{
+		"whole":          {7, 0, true, "content"},
+		"without length": {-1, 0, true, "content"},
+		"shorter":        {6, 0, false, ""},
+		"begun":          {5, 2, false, "ntent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			again := outer.Again()
+			defer again.Close()
+			if _, err := io.ReadFull(again, make([]byte, test.read)); err != nil {
+				t.Fatal(err)
+			}
+			in := httptest.NewRequest("POST", "/", again)
+			in.ContentLength = test.length
+			b := new(Body)
+			defer b.Finish()
+			if _, err := b.Start(clientside.New(httptest.NewRecorder(), in), in, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			out := &http.Request{Header: http.Header{}, ContentLength: test.length}
+			var a Attempt
+			a.Start(b)
+			a.Attach(t.Context(), out, nil)
+			if a.Received() != test.adopted || out.ContentLength != test.length || b.Client().Ended() != test.adopted {
+				t.Errorf("adopted: %v, length %d, ended %v", a.Received(), out.ContentLength, b.Client().Ended())
+			}
+			got, err := io.ReadAll(out.Body)
+			if err == nil && string(got) != test.content || err != nil && test.content != "" {
+				t.Errorf("read %q, %v", got, err)
+			}
+			a.Finish()
+		})
+	}
+}
+
+// A file that is kept is that of a whole body.
+func TestBrokenBodyLeavesNoFile(t *testing.T) {
+	dir := t.TempDir()
+	for body, want := range map[io.Reader]int{strings.NewReader("short"): 0, strings.NewReader("content"): 1} {
+		in := httptest.NewRequest("POST", "/", body)
+		in.ContentLength = 7
+		b := new(Body)
+		_, err := b.Start(clientside.New(httptest.NewRecorder(), in), in, Options{Buffer: &spool.Options{Disk: 100, Dir: dir, Name: spool.Kept}})
+		b.Finish()
+		if files, _ := os.ReadDir(dir); len(files) != want || (err == nil) != (want > 0) {
+			t.Errorf("%d files, %v; want %d", len(files), err, want)
+		}
+	}
+}
+
 func TestFault(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()

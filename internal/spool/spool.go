@@ -5,6 +5,7 @@ package spool
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"sync"
 )
@@ -29,7 +30,23 @@ type Options struct {
 	Disk int64
 	// Dir is the directory of the file; "" means os.TempDir().
 	Dir string
+	// MakeDir has Dir created, for the process's user alone, if it is not there when the file is.
+	MakeDir bool
+	// Name says how long the file has its name.
+	Name Naming
 }
+
+// Naming is how long a temporary file has its name.
+type Naming int
+
+const (
+	// Unnamed files have none while they are in use, where the system allows that, so that they do not outlive the process.
+	Unnamed Naming = iota
+	// NamedUntilClose are the files whose names Close removes.
+	NamedUntilClose
+	// Kept are the files that only Discard removes.
+	Kept
+)
 
 // Spool is a buffer that is written at its end and read from its beginning by any number of
 // readers. One writer and its readers may use it concurrently.
@@ -71,24 +88,66 @@ func (s *Spool) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// writeDisk appends p to the file. The file is removed as soon as it is open, where the
-// system allows that, so that it does not outlive the process.
+// writeDisk appends p to the file.
 func (s *Spool) writeDisk(p []byte) error {
 	if len(p) == 0 {
 		return nil
 	}
-	if s.file == nil {
-		f, err := os.CreateTemp(s.o.Dir, "culvert-body-*")
-		if err != nil {
-			return &DiskError{err}
-		}
-		_ = os.Remove(f.Name()) // fails on systems that keep names of open files; Close removes it there
-		s.file = f
+	if err := s.createFile(); err != nil {
+		return err
 	}
 	if _, err := s.file.WriteAt(p, s.onDisk); err != nil {
 		return &DiskError{err}
 	}
 	return nil
+}
+
+// CreateFile creates the file before there is anything to be written to it. The error is a *DiskError.
+func (s *Spool) CreateFile() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.createFile()
+}
+
+// createFile creates the file if there is none. The caller holds s.mu.
+func (s *Spool) createFile() error {
+	if s.file != nil {
+		return nil
+	}
+	f, err := os.CreateTemp(s.o.Dir, "culvert-body-*")
+	if s.o.MakeDir && errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(s.o.Dir, 0o700); err == nil {
+			f, err = os.CreateTemp(s.o.Dir, "culvert-body-*")
+		}
+	}
+	if err != nil {
+		return &DiskError{err}
+	}
+	if s.o.Name == Unnamed {
+		_ = os.Remove(f.Name()) // fails on systems that keep names of open files; Close removes it there
+	}
+	s.file = f
+	return nil
+}
+
+// File returns the name of the file, which an unnamed one has had; "" if there is none.
+func (s *Spool) File() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file == nil {
+		return ""
+	}
+	return s.file.Name()
+}
+
+// Text returns the content if all of it is in memory, and else "".
+func (s *Spool) Text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file != nil {
+		return ""
+	}
+	return string(s.memory)
 }
 
 // End marks the end of the content. After the last byte Read returns err: io.EOF, or why
@@ -110,7 +169,12 @@ func (s *Spool) Len() int64 {
 }
 
 // Close frees the memory and the file. Readers fail with os.ErrClosed from then on.
-func (s *Spool) Close() error {
+func (s *Spool) Close() error { return s.close(s.o.Name == Kept) }
+
+// Discard is Close that keeps no file: what is in it is not the whole content.
+func (s *Spool) Discard() error { return s.close(false) }
+
+func (s *Spool) close(kept bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.end = os.ErrClosed
@@ -122,7 +186,9 @@ func (s *Spool) Close() error {
 	f := s.file
 	s.file = nil
 	err := f.Close()
-	_ = os.Remove(f.Name())
+	if !kept {
+		_ = os.Remove(f.Name())
+	}
 	return err
 }
 

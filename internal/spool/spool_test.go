@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"testing/iotest"
@@ -105,5 +106,58 @@ func TestBadDirectory(t *testing.T) {
 	defer s.Close()
 	if n, err := s.Write([]byte("x")); n != 0 || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("wrote %d, %v", n, err)
+	}
+}
+
+// A file is made in a directory that may have to be made before, and keeps its name as long as Options.Name says.
+func TestNames(t *testing.T) {
+	leaktest.Check(t)
+	for _, test := range []struct {
+		name               spool.Naming
+		discarded          bool
+		whileOpen, forGood bool
+	}{
+		{spool.Unnamed, false, false, false},
+		{spool.NamedUntilClose, false, true, false},
+		{spool.Kept, false, true, true},
+		{spool.Kept, true, true, false},
+	} {
+		dir := filepath.Join(t.TempDir(), "a", "b")
+		s := spool.New(spool.Options{Disk: 100, Dir: dir, MakeDir: true, Name: test.name})
+		if _, err := os.Stat(dir); s.File() != "" || !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%+v: file %q and %v before there is content", test, s.File(), err)
+		}
+		if _, err := s.Write([]byte("content")); err != nil {
+			t.Fatal(err)
+		}
+		file := s.File()
+		if filepath.Dir(file) != dir || s.Text() != "" {
+			t.Errorf("%+v: file %q, text %q", test, file, s.Text())
+		}
+		if content, err := os.ReadFile(file); (err == nil) != test.whileOpen || test.whileOpen && string(content) != "content" {
+			t.Errorf("%+v: the file has %q, %v", test, content, err)
+		}
+		if test.discarded {
+			s.Discard()
+		}
+		s.Close()
+		if _, err := os.Stat(file); (err == nil) != test.forGood {
+			t.Errorf("%+v: behind Close: %v", test, err)
+		}
+	}
+}
+
+func TestTextAndEmptyFile(t *testing.T) {
+	s := spool.New(spool.Options{Memory: 10, Disk: 10, Dir: t.TempDir(), Name: spool.NamedUntilClose})
+	defer s.Close()
+	s.Write([]byte("short"))
+	if s.Text() != "short" || s.File() != "" {
+		t.Errorf("text %q, file %q", s.Text(), s.File())
+	}
+	if err := s.CreateFile(); err != nil {
+		t.Fatal(err)
+	}
+	if content, err := os.ReadFile(s.File()); err != nil || len(content) > 0 {
+		t.Errorf("the file has %q, %v", content, err)
 	}
 }

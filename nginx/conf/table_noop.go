@@ -9,7 +9,7 @@ const (
 	kernelPath    = "the kernel's fast path is used where there is one"
 	oneProcess    = "culvert is one process"
 	goTLS         = "crypto/tls has its own, safe choice"
-	streams       = "bodies are streamed, never stored"
+	streams       = "only the size of all buffers of a response matters"
 )
 
 // noOps lists the directives that can be left out without a client or an
@@ -19,8 +19,7 @@ var noOps = map[string]string{
 	"accept_mutex_delay":             oneProcess,
 	"aio":                            goRuntime,
 	"aio_write":                      goRuntime,
-	"client_body_in_file_only":       streams,
-	"client_body_in_single_buffer":   streams,
+	"client_body_in_single_buffer":   "a body that is held in memory is in one piece",
 	"client_header_buffer_size":      goMemory,
 	"connection_pool_size":           goMemory,
 	"debug_connection":               "it concerns only the error log",

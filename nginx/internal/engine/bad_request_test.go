@@ -48,8 +48,8 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// A body that ends early never looks complete to the upstream. It is logged as the client's
-// disconnect or fault, never as the upstream's.
+// A streamed body that ends early never looks complete to the upstream, and of one that is not streamed the upstream sees
+// nothing. It is logged as the client's disconnect or fault, never as the upstream's.
 func TestBodyEndsEarly(t *testing.T) {
 	got := make(chan error, 1)
 	up, err := net.Listen("tcp", "127.0.0.1:0")
@@ -73,17 +73,26 @@ func TestBodyEndsEarly(t *testing.T) {
 		got <- err
 	}()
 	s := serve(t, map[string]string{"nginx.conf": `events {} http { log_format s $status; access_log s.log s;
-		server { location / { proxy_pass http://` + up.Addr().String() + `; } } }`})
-	conn, err := net.Dial("tcp", s.first)
-	if err != nil {
-		t.Fatal(err)
+		server { location / { proxy_pass http://` + up.Addr().String() + `; }
+			location /streamed { proxy_request_buffering off; proxy_pass http://` + up.Addr().String() + `; } } }`})
+	post := func(path string) {
+		conn, err := net.Dial("tcp", s.first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: h\r\nContent-Length: 99999\r\n\r\nhalf")
+		conn.Close()
 	}
-	io.WriteString(conn, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999\r\n\r\nhalf")
-	conn.Close()
+	post("/")
+	logged := eventually(t, func() string { return s.file("s.log") })
+	if logged != "400\n" || len(got) > 0 {
+		t.Errorf("logged %q, the upstream was asked: %v", logged, len(got) > 0)
+	}
+	post("/streamed")
 	if err := <-got; err != io.ErrUnexpectedEOF {
 		t.Errorf("the upstream read the body to %v", err)
 	}
-	logged := eventually(t, func() string { return s.file("s.log") })
+	logged = eventually(t, func() string { return strings.TrimPrefix(s.file("s.log"), "400\n") })
 	if logged != "499\n" && logged != "400\n" {
 		t.Errorf("logged %q", logged)
 	}

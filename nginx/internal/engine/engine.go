@@ -49,7 +49,6 @@ type Engine struct {
 	mirrors    []*filters.Mirror
 	errorPages func(http.Handler) http.Handler
 	shared     shared
-	readsBody  bool // the configuration has $request_body
 	backtracks bool // it has a regular expression whose matches can fail
 	charsets   charsets
 	scope      *vars.Scope
@@ -121,7 +120,7 @@ func Load(o LoadOptions) (*Engine, error) {
 		e.Close()
 		return nil, err
 	}
-	e.readsBody, e.scope = c.scope.ReadsBody(), c.scope
+	e.scope = c.scope
 	return e, nil
 }
 

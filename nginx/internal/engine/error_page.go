@@ -87,14 +87,6 @@ func (s *errorPageSettings) pageFor(status int) *errorPageRule {
 	return nil
 }
 
-// named reports whether a page is a named location, which gets the request as it is, its body included.
-func (s *errorPageSettings) named() bool {
-	return slices.ContainsFunc(s.pages, func(e errorPageRule) bool {
-		name, constant := e.target.Literal()
-		return !constant || strings.HasPrefix(name, "@")
-	})
-}
-
 // serve serves the page (ngx_http_send_error_page).
 func (e *errorPageRule) serve(x *exchange) int {
 	switch {

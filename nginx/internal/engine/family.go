@@ -15,10 +15,12 @@ type family struct {
 	name    string // what the names of its directives begin with, before an underscore
 	slot    slot[proxySettings]
 	schemes []urlScheme
-	uris    bool     // a URL may have a URI
-	lengths bool     // the length of a body precedes it
-	typed   bool     // types gives the Content-Type, which the protocol has not
-	hidden  []string // fields that the client does not receive, beside X-Accel-
+	uris    bool // a URL may have a URI
+	lengths bool // the length of a body precedes it
+
+	noContent bool     // requests have none: that of the client is not read
+	typed     bool     // types gives the Content-Type, which the protocol has not
+	hidden    []string // fields that the client does not receive, beside X-Accel-
 
 	// roundTripper returns what runs exchanges; t has the connections of HTTP, and dials.
 	roundTripper func(e *Engine, p *passRule, t *upstream.Transport, g *group) http.RoundTripper

@@ -21,6 +21,7 @@ var memcachedFamily = &family{
 	}),
 	schemes:      []urlScheme{{}},
 	typed:        true,
+	noContent:    true,
 	roundTripper: memcachedTransport,
 	outbound:     plain,
 }

@@ -79,10 +79,10 @@ func (f *family) paramsOf(r *http.Request) []cgi.Param {
 }
 
 // cgiDefaults are the defaults of protocols with parameters. A program that serves one request at a time must not wait for a
-// client: both bodies are buffered.
+// client: both bodies are buffered, as all of requests are.
 func cgiDefaults() proxySettings {
 	b := responseBuffers
-	b.request, b.response = true, true
+	b.response = true
 	return proxySettings{
 		buffers:        b,
 		connectTimeout: time.Minute,

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/culvert-go/culvert/internal/replay"
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
@@ -15,24 +14,11 @@ func (f *family) setBody(c *compiler, l *level, d *conf.Directive) error {
 	return err
 }
 
-// takeBody gives the locations that x is redirected to the body that an upstream has had, as package proxy leaves it:
-// as a whole if it was buffered, else one whose reads fail. The rest of it, or nothing, would look whole.
+// takeBody gives the locations that x is redirected to what an upstream has left of a body that was streamed: its reads fail.
+// The rest of it, or nothing, would look whole.
 func (x *exchange) takeBody(body io.ReadCloser) {
-	if s := x.passSettings(); s.body != nil || !s.passBody {
-		return // body is not the request's
-	}
-	if again, ok := body.(*replay.Again); ok {
-		again = again.Again()
-		x.releaseBody()
-		x.proxy.again, body = again, again
-	}
-	x.HTTP.Body = body
-}
-
-// releaseBody is called when x has ended.
-func (x *exchange) releaseBody() {
-	if x.proxy.again != nil {
-		_ = x.proxy.again.Close()
+	if s := x.passSettings(); x.proxy.body == nil && s.body == nil && s.passBody {
+		x.HTTP.Body = body
 	}
 }
 

@@ -8,22 +8,21 @@ import (
 	"github.com/culvert-go/culvert/proxy"
 )
 
-// buffers are what is buffered of bodies where the configuration says "on": by default culvert
-// streams.
+// buffers are what is buffered of bodies. Responses are buffered where the configuration says "on": by default culvert
+// streams them.
 type buffers struct {
-	request, response bool
-	streamed          bool   // "proxy_request_buffering off"
-	responseMemory    int64  // proxy_buffers
-	responseDisk      int64  // proxy_max_temp_file_size
-	responseDir       string // proxy_temp_path
+	response       bool
+	streamed       bool   // "proxy_request_buffering off"
+	responseMemory int64  // proxy_buffers
+	responseDisk   int64  // proxy_max_temp_file_size
+	responseDir    string // proxy_temp_path
 }
 
 // responseBuffers are the defaults of every family.
 var responseBuffers = buffers{responseMemory: 8 * 4 << 10, responseDisk: 1 << 30}
 
 func (f *family) requestBuffering(_ *compiler, l *level, d *conf.Directive) error {
-	b := &f.slot.edit(l).buffers
-	b.request, b.streamed = d.Flag(), !d.Flag()
+	f.slot.edit(l).buffers.streamed = !d.Flag()
 	return nil
 }
 
@@ -45,25 +44,6 @@ func (f *family) buffers(_ *compiler, l *level, d *conf.Directive) error {
 	}
 	f.slot.edit(l).buffers.responseMemory = int64(n) * size
 	return nil
-}
-
-// forRequest returns a buffer as large as a body may be. A body that may be sent again, to the
-// upstream of an error page, is buffered by default.
-func (b *buffers) forRequest(client *clientBodySettings, again bool) (*proxy.Buffer, error) {
-	if !b.request && (b.streamed || !again) {
-		return nil, nil
-	}
-	return bufferFor(client)
-}
-
-// bufferFor returns a buffer for the body of a request.
-func bufferFor(client *clientBodySettings) (*proxy.Buffer, error) {
-	limit := client.limit
-	if limit == 0 {
-		limit = 1 << 62
-	}
-	memory := max(client.memory, 1)
-	return bufferIn(client.tempDir, memory, max(limit-memory, 0))
 }
 
 func (b *buffers) forResponse() (*proxy.Buffer, error) {

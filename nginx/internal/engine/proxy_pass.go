@@ -45,13 +45,12 @@ type proxyState struct {
 	sticky     *stickyRule // of the upstream that was asked last; nil: it has none
 	failure    error       // why there is no response
 	diverted   *diversion  // what is served instead of the upstream's response
-	bodyRead   bool        // in advance, for $request_body
 
 	names  fieldnames.List // of the upstream's response, as it has spelt them
 	reason string          // of its status line
 	kept   fieldnames.List // of fields of a response that are kept for what is served instead
 
-	again *replay.Again // the request's body, when an upstream has had it; nil: none has
+	body *replay.Again // the request's body, if it was read as a whole; nil: it was not
 }
 
 // passTo is where a request is sent, and what distinguishes its connection from others to the
@@ -263,7 +262,9 @@ func (p *passRule) serve(x *exchange, w http.ResponseWriter) int {
 			return status
 		}
 	}
-	readBody(x, w)
+	if status := p.readBody(x, w); status != 0 {
+		return status
+	}
 	x.proxy.responded, x.proxy.failure, x.proxy.diverted, x.proxy.sticky = true, nil, nil, nil
 	handler.ServeHTTP(w, p.settings().reshape(x, p.inbound(x)))
 	if to := x.proxy.diverted; to != nil {
@@ -300,27 +301,7 @@ func (e *Engine) newProxy(p *passRule, g *group, to passTo) (http.Handler, error
 	if err != nil {
 		return nil, p.at.Errorf("%s", err)
 	}
-	streamed, err := proxy.New(o)
-	if err != nil || !p.family.lengths || o.RequestBuffer != nil {
-		return streamed, err
-	}
-	if o.RequestBuffer, err = bufferFor(clientBodySlot.of(p.level)); err != nil {
-		return nil, p.at.Errorf("%s", err)
-	}
-	buffered, err := proxy.New(o)
-	return &byLength{streamed, buffered}, err
-}
-
-// byLength buffers the bodies whose length is not known.
-type byLength struct{ known, unknown http.Handler }
-
-// ServeHTTP implements http.Handler.
-func (b *byLength) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.ContentLength < 0 {
-		b.unknown.ServeHTTP(w, r)
-		return
-	}
-	b.known.ServeHTTP(w, r)
+	return proxy.New(o)
 }
 
 func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options, err error) {
@@ -338,9 +319,7 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 	if o.Upgrades, err = e.forwarder(*s, transport); err != nil {
 		return o, err
 	}
-	if o.RequestBuffer, err = s.buffers.forRequest(client, errorPageSlot.of(p.level).named()); err != nil {
-		return o, err
-	}
+	o.StreamRequest = s.buffers.streamed
 	if o.ResponseBuffer, err = s.buffers.forResponse(); err != nil {
 		return o, err
 	}

@@ -32,6 +32,7 @@ type entrance struct {
 // ServeHTTP implements http.Handler.
 func (h *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := h.engine.enter(h.socket, w, r)
+	defer x.releaseBody() // which logs show
 	counts := h.engine.shared.counts
 	counts.startRequest(x.Conn.Net())
 	defer counts.finishRequest(x.Conn.Net())
@@ -52,7 +53,6 @@ func init() {
 // serve serves x: a status without a response leads to the error pages, until one has sent a
 // response.
 func (x *exchange) serve() {
-	defer x.releaseBody()
 	status := x.received()
 	if status == 0 {
 		status = x.process(x.w)

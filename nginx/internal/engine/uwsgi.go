@@ -12,6 +12,7 @@ import (
 var uwsgiFamily = &family{
 	name:         "uwsgi",
 	slot:         newSlot(cgiDefaults()),
+	lengths:      true,
 	schemes:      []urlScheme{{prefix: "uwsgi://"}, {prefix: "suwsgi://", secure: true}, {}},
 	roundTripper: uwsgiTransport,
 	outbound:     plain,

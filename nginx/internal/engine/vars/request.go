@@ -57,8 +57,8 @@ type Request struct {
 	Header http.Header
 	// BodyBytes counts the content that was sent.
 	BodyBytes int64
-	// RequestBody is the request's body if it has been read into memory; "" if not.
-	RequestBody string
+	// Body is the request's body if it was read as a whole before an upstream was asked; nil if it was not.
+	Body Body
 	// Complete reports whether the whole response has been sent.
 	Complete bool
 	// Upstream is the record of the exchange with the upstream.
@@ -70,6 +70,14 @@ type Request struct {
 	passed   []int    // the number of attempts before each internal redirect
 	own      values
 	shared   *values // those of the request that this is a part of; nil: own
+}
+
+// Body is the body of a request.
+type Body interface {
+	// Text returns the content if all of it is in memory, and else "".
+	Text() string
+	// File returns the name of the file that the content is in, which may not be there any more; "" if it is in none.
+	File() string
 }
 
 // values are what is evaluated once for a request, or set by it.
@@ -93,6 +101,7 @@ func (r *Request) values() *values {
 // it has a response of its own.
 func (r *Request) Branch() Request {
 	b := r.Part()
+	b.Body = nil // which ends with r
 	v := r.values()
 	b.own, b.shared = values{set: maps.Clone(v.set), named: maps.Clone(v.named), maps: slices.Clone(v.maps), id: v.id}, nil
 	return b

@@ -10,12 +10,11 @@ import (
 // names of its regular expressions' groups. Declare everything before the
 // first Compile; variables may be used above their definition.
 type Scope struct {
-	modules   map[string]Getter // nginx's own, in addition to those of base
-	base      func(name string) Getter
-	families  []family
-	declared  map[string]Getter
-	sets      map[string]bool // those of declared that SetVariable sets
-	readsBody bool
+	modules  map[string]Getter // nginx's own, in addition to those of base
+	base     func(name string) Getter
+	families []family
+	declared map[string]Getter
+	sets     map[string]bool // those of declared that SetVariable sets
 }
 
 // NewScope returns a Scope with nginx's own variables: those of this package, and those of modules.
@@ -97,13 +96,9 @@ func (s *Scope) define(name string, get Getter) {
 // DeclareMap declares m as a variable. A later map of the same name wins.
 func (s *Scope) DeclareMap(name string, m *Map) { s.define(name, m.get) }
 
-// ReadsBody reports whether $request_body was looked up.
-func (s *Scope) ReadsBody() bool { return s.readsBody }
-
 // Lookup finds a variable by its name without the dollar sign.
 func (s *Scope) Lookup(name string) (Getter, error) {
 	if get := s.Find(name); get != nil {
-		s.readsBody = s.readsBody || strings.EqualFold(name, "request_body")
 		return get, nil
 	}
 	if len(name) == 1 && name[0] >= '1' && name[0] <= '9' {
@@ -201,8 +196,6 @@ func requestField(rest string) Getter {
 		return func(r *Request) (string, bool) { return r.HTTP.Host, r.HTTP.Host != "" }
 	case "Cookie":
 		return func(r *Request) (string, bool) { return joined(r.HTTP.Header["Cookie"], "; ") }
-	case "Content-Length":
-		return contentLength
 	default:
 		return func(r *Request) (string, bool) { return joined(r.HTTP.Header[name], ", ") }
 	}

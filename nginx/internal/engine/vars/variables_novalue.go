@@ -3,8 +3,6 @@ package vars
 // novalue are variables of nginx's own modules that never have a value here, so that files that name them, most often in a log
 // format, load.
 var novalue = map[string]Getter{
-	"request_body_file": none, // bodies are kept in files without names
-
 	// crypto/tls does not tell them to a server, or has no such thing.
 	"ssl_sigalg": none, "ssl_client_sigalg": none,
 	"ssl_ech_status": none, "ssl_ech_outer_server_name": none,

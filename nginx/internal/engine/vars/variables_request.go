@@ -41,7 +41,8 @@ var requestVariables = map[string]Getter{
 	"document_uri":       uri,
 	"is_request_port":    known(func(r *Request) string { return prefixed(":", requestPort(r)) }),
 	"msie":               known(msie),
-	"request_body":       nonEmpty(func(r *Request) string { return r.RequestBody }),
+	"request_body":       nonEmpty(requestBody),
+	"request_body_file":  nonEmpty(requestBodyFile),
 	"request_completion": known(requestCompletion),
 	"request_port":       known(requestPort),
 	"host":               known(func(r *Request) string { return r.Host }),
@@ -99,6 +100,20 @@ func contentLength(r *Request) (string, bool) {
 		s = strconv.FormatInt(r.HTTP.ContentLength, 10)
 	}
 	return s, s != ""
+}
+
+func requestBody(r *Request) string {
+	if r.Body == nil {
+		return ""
+	}
+	return r.Body.Text()
+}
+
+func requestBodyFile(r *Request) string {
+	if r.Body == nil {
+		return ""
+	}
+	return r.Body.File()
 }
 
 func remoteUser(r *Request) string {
