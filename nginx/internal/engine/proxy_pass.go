@@ -344,12 +344,16 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 	o.ErrorHandler = func(_ http.ResponseWriter, r *http.Request, err *culvert.Error) {
 		x := exchangeOf(r.Context())
 		x.proxy.failure = err
-		if err.Kind == culvert.NoTarget || err.Kind == culvert.Busy { // which nginx's variables show as a server
+		lacksNext := p.lacksNext(o.Upstream, x, err)
+		if lacksNext {
+			x.logNoLive(g.name)
+		}
+		if lacksNext || err.Kind == culvert.NoTarget || err.Kind == culvert.Busy { // which nginx's variables show as a server
 			x.Upstream.Attempts = append(x.Upstream.Attempts, culvert.Attempt{Target: g.name, Start: time.Now(), Err: errNoLive})
 		}
 		x.takeBody(r.Body)
 	}
-	o.OnError = func(r *http.Request, err *culvert.Error) { logProxy(exchangeOf(r.Context()), err) }
+	o.OnError = func(r *http.Request, err *culvert.Error) { logProxy(exchangeOf(r.Context()), g.name, err) }
 	return o, nil
 }
 

@@ -89,14 +89,23 @@ func (e *Engine) transport(key transportKey) (*upstream.Transport, error) {
 // library.
 func nonZero(d time.Duration) time.Duration { return max(d, time.Millisecond) }
 
-// logProxy logs why there is no whole response of an upstream.
-func logProxy(x *exchange, err *culvert.Error) {
+// logNoLive logs that no server of an upstream is live.
+func (x *exchange) logNoLive(group string) {
+	x.logAt(levelError, errNoLive.Error()+" while connecting to upstream", "http://"+group+x.RequestURI)
+}
+
+// logProxy logs why there is no whole response of an upstream of a name.
+func logProxy(x *exchange, group string, err *culvert.Error) {
 	upstream := ""
 	if err.Target != "" {
 		upstream = "http://" + err.Target + x.RequestURI
 	}
 	if err.Kind == culvert.ClientGone {
 		x.logAt(levelInfo, "client prematurely closed connection", upstream)
+		return
+	}
+	if err.Kind == culvert.NoTarget || err.Kind == culvert.Busy {
+		x.logNoLive(group)
 		return
 	}
 	x.logAt(levelError, err.Error()+" while reading response header from upstream", upstream)

@@ -83,7 +83,7 @@ func (x *exchange) bodyFailed(w http.ResponseWriter, err *culvert.Error) int {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case err.Kind == culvert.ClientGone:
-		logProxy(x, err)
+		logProxy(x, "", err)
 		x.unanswered = true
 		return http.StatusBadRequest
 	case errors.As(err, &tooLarge):
