@@ -1,6 +1,8 @@
 package conf
 
 import (
+	"slices"
+
 	crossplane "github.com/nginxinc/nginx-go-crossplane"
 )
 
@@ -17,7 +19,13 @@ var own = map[string]ownDirective{
 }
 
 // unlisted are directives of nginx's that crossplane does not know, with one that has their contexts and arguments.
-var unlisted = map[string]string{"uwsgi_string": "uwsgi_modifier1", "proxy_socket_rcvbuf": "proxy_buffer_size", "proxy_socket_sndbuf": "proxy_buffer_size"}
+var unlisted = map[string]string{
+	"acme_certificate": "server_name", "acme_issuer": "upstream", "acme_shared_zone": "variables_hash_max_size",
+	"uwsgi_string": "uwsgi_modifier1", "proxy_socket_rcvbuf": "proxy_buffer_size", "proxy_socket_sndbuf": "proxy_buffer_size",
+}
+
+// insideIssuer are those that stand inside acme_issuer alone, where crossplane checks nothing.
+var insideIssuer = []string{"accept_terms_of_service", "account_key", "challenge", "contact", "external_account_key", "ssl_verify", "state_path", "uri"}
 
 // loaded are modules that nginx loads, and that files of those who have used them contain: directives of them are refused by name, not as
 // unknown ones.
@@ -41,6 +49,9 @@ func matchLoaded(name string) (masks []uint, known bool) {
 
 // matchOwn is a crossplane.MatchFunc for both.
 func matchOwn(name string) (masks []uint, known bool) {
+	if slices.Contains(insideIssuer, name) {
+		return []uint{0}, true
+	}
 	like, known := unlisted[name]
 	if d, ours := own[name]; ours {
 		like, known = d.like, true

@@ -16,6 +16,7 @@ const (
 // upstream noticing, each with the reason.
 var noOps = map[string]string{
 	"accept_mutex":                   oneProcess,
+	"acme_shared_zone":               goMemory,
 	"accept_mutex_delay":             oneProcess,
 	"aio":                            goRuntime,
 	"aio_write":                      goRuntime,

@@ -87,9 +87,10 @@ func (x *exchange) observeEnd(s culvert.ResponseStats) {
 	}
 }
 
-// Retire ends what would run for ever: the event streams of culvert_status, whose clients then connect anew. It is called
+// Retire ends what would run for ever: the event streams of culvert_status, whose clients then connect anew, and the work on certificates. It is called
 // when another configuration has replaced e, or when the process ends.
 func (e *Engine) Retire() {
+	e.acme.retire()
 	if e.status != nil {
 		e.status.Close()
 	}

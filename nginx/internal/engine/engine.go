@@ -30,6 +30,7 @@ type Engine struct {
 	tree      *conf.Tree
 	listeners []Listener
 	quic      []QUICListener
+	acme      acmeState
 	streams   []StreamListener
 	settings  Settings
 	logger    *slog.Logger
@@ -85,6 +86,7 @@ func Load(o LoadOptions) (*Engine, error) {
 		settings: Settings{Notes: tree.Notes},
 		files:    logFiles{stderr: stderr},
 		tunnels:  o.Tunnels,
+		acme:     newACMEState(),
 		groups:   map[string]*group{},
 		ofStream: map[string]*group{},
 
@@ -154,6 +156,7 @@ func (e *Engine) OwnLogs(uid, gid int) error { return e.files.own(uid, gid) }
 func (e *Engine) Close() error {
 	e.Retire()
 	e.names.close()
+	e.acme.end()
 	for _, s := range e.staplers {
 		if s != nil {
 			s.Close()

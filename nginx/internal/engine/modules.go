@@ -9,7 +9,7 @@ func modules() []*module {
 		// when a request has been received
 		&listenModule, &http3Module, &serverModule, &realIPModule, &headerFieldsModule, &locationModule, &sslModule,
 		// when its location has been found
-		&clientBodyModule, &rewriteModule, &refererModule, &browserModule, &secureLinkModule,
+		&clientBodyModule, &acmeModule, &rewriteModule, &refererModule, &browserModule, &secureLinkModule,
 		// before access to its location
 		&limitReqModule, &limitConnModule,
 		// access

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/culvert-go/culvert/nginx/internal/acme"
 	"github.com/culvert-go/culvert/nginx/internal/engine/limit"
 	"github.com/culvert-go/culvert/nginx/internal/engine/ocsp"
 	"github.com/culvert-go/culvert/nginx/internal/engine/tickets"
@@ -17,6 +18,7 @@ type shared struct {
 	found        map[string]*foundServer          // of servers with "resolve", by upstream, host and service
 	counts       *counts
 	conns        *vars.Conns
+	acme         *acme.Store
 
 	// Keys of TLS sessions and responses about certificates; those "Before" are the previous configuration's.
 	ticketKeys, ticketKeysBefore map[ticketKeysID]*tickets.Keys
@@ -30,12 +32,12 @@ func sharedFrom(before shared) shared {
 		requestZones: map[string]*requestZone{}, connZones: map[string]*zone[*limit.Running]{}, sessions: map[string]*sessions{},
 		found:       map[string]*foundServer{},
 		streamZones: map[string]*zone[*limit.Running]{},
-		counts:      before.counts, conns: before.conns,
+		counts:      before.counts, conns: before.conns, acme: before.acme,
 		ticketKeys: map[ticketKeysID]*tickets.Keys{}, ticketKeysBefore: before.ticketKeys,
 		statuses: map[statusCacheID]*ocsp.Cache{}, statusesBefore: before.statuses,
 	}
 	if s.counts == nil {
-		s.counts, s.conns = newCounts(), new(vars.Conns)
+		s.counts, s.conns, s.acme = newCounts(), new(vars.Conns), new(acme.Store)
 	}
 	return s
 }

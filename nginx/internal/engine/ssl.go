@@ -153,6 +153,9 @@ func (k *socket) tlsConfig() (*tls.Config, error) {
 			return nil, err
 		}
 		s := found.To
+		if config := s.engine.acmeHandshake(hello); config != nil {
+			return config, nil
+		}
 		if sslSlot.of(s.level).reject {
 			return rejecting, nil
 		}

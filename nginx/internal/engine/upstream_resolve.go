@@ -104,8 +104,10 @@ func (g *group) lookUpNames(c *compiler, http *level) error {
 }
 
 // Start begins to look up the names of upstreams that no request has needed yet, as nginx does at its start. Upstreams that are
-// named by a pass directive without variables are looked up without it.
+// named by a pass directive without variables are looked up without it. The certificates of acme_certificate are obtained from
+// then on.
 func (e *Engine) Start() {
+	e.acme.start(e)
 	for _, groups := range []map[string]*group{e.groups, e.ofStream} {
 		for _, g := range groups {
 			if g.names != nil {
