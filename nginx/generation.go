@@ -148,16 +148,31 @@ func (c counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // and tunnel and releases the configuration. If ctx or worker_shutdown_timeout ends before, everything
 // is cut off.
 func (g *generation) finish(ctx context.Context) {
+	ctx, cancel := g.bounded(ctx)
+	defer cancel()
+	g.retire(ctx, g.http3)
+	stop := context.AfterFunc(ctx, g.end)
+	defer stop()
+	_ = g.active.Drain(context.Background())
+	g.end()
+	g.engine.Close()
+}
+
+// bounded bounds ctx by worker_shutdown_timeout.
+func (g *generation) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if t := g.engine.Settings().ShutdownTimeout; t > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, t)
-		defer cancel()
+		return context.WithTimeout(ctx, t)
 	}
+	return ctx, func() {}
+}
+
+// retire stops serving, but for datagrams, and the sockets of QUIC that are not given. It returns when connections have ended, or ctx.
+func (g *generation) retire(ctx context.Context, quic []*http3.Server) {
 	for _, v := range g.views {
 		v.Close()
 	}
 	g.serving.Wait()
-	for _, s := range g.http3 {
+	for _, s := range quic {
 		s.Retire()
 	}
 	g.retired.Store(true)
@@ -171,15 +186,10 @@ func (g *generation) finish(ctx context.Context) {
 			}
 		})
 	}
-	for _, s := range g.http3 {
+	for _, s := range quic {
 		shutdown.Go(func() { _ = s.Shutdown(ctx) })
 	}
 	shutdown.Wait()
-	stop := context.AfterFunc(ctx, g.end)
-	defer stop()
-	_ = g.active.Drain(context.Background())
-	g.end()
-	g.engine.Close()
 }
 
 // awaitClosed returns when no connection is open, or after the grace of idle ones, or at the end of ctx. No connection is

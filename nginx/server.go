@@ -40,6 +40,7 @@ type Server struct {
 	inherited map[socketKey]net.Listener // of Options.Listeners, until Listen
 	datagrams map[socketKey]*net.UDPConn // of Options.PacketConns, until Listen
 	started   bool
+	paused    bool // no connections are accepted
 	closed    bool
 }
 
@@ -169,6 +170,7 @@ func (s *Server) Reload() error {
 		g.serve(sockets)
 	}
 	s.current.Store(g)
+	s.paused = false
 	s.replace(sockets)
 	s.former[former] = struct{}{}
 	s.old.Go(func() {

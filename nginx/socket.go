@@ -56,6 +56,8 @@ type socket struct {
 	http3        *http3.Socket   // those of QUIC
 	mu           sync.Mutex
 	current      *view
+	accepting    chan struct{} // closed when accept has returned; nil: it does not run
+	paused       bool
 	closed       bool
 }
 
@@ -69,24 +71,61 @@ type view struct {
 }
 
 // view makes a new generation's listener and the one that gets the connections
-// from now on. The first call starts to accept. The view before must be closed
+// from now on. The first call, and one behind pause, starts to accept. The view before must be closed
 // after that.
 func (s *socket) view() *view {
 	v := &view{socket: s, conns: make(chan net.Conn), done: make(chan struct{})}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.current == nil {
-		go s.accept()
-	}
 	s.current = v
+	if s.paused {
+		s.paused = false
+		_ = s.Listener.(deadliner).SetDeadline(time.Time{})
+	}
+	if s.accepting == nil {
+		s.accepting = make(chan struct{})
+		go s.accept(s.accepting)
+	}
 	return v
 }
 
-func (s *socket) accept() {
+// deadliner is a listener whose Accept can be interrupted.
+type deadliner interface{ SetDeadline(time.Time) error }
+
+// pause stops accepting until a view is made: connections wait in the system's queue, where another process may accept them. What was
+// accepted before has been delivered when it returns.
+func (s *socket) pause() error {
+	l, ok := s.Listener.(deadliner)
+	if !ok {
+		return errors.New("nginx: the socket " + s.Addr().String() + " can't be paused")
+	}
+	s.mu.Lock()
+	running := s.accepting
+	s.paused = true
+	err := l.SetDeadline(time.Unix(1, 0))
+	s.mu.Unlock()
+	if running != nil && err == nil {
+		<-running
+		s.mu.Lock()
+		s.accepting = nil
+		s.mu.Unlock()
+	}
+	return err
+}
+
+// stopped reports whether accept must return for an error.
+func (s *socket) stopped(err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.paused || errors.Is(err, net.ErrClosed)
+}
+
+func (s *socket) accept(running chan<- struct{}) {
+	defer close(running)
 	for {
 		conn, err := s.Listener.Accept()
 		if err != nil {
-			if errors.Is(err, net.ErrClosed) {
+			if s.stopped(err) {
 				return
 			}
 			time.Sleep(acceptPause) // out of descriptors, most likely: others must end first
@@ -101,7 +140,7 @@ func (s *socket) accept() {
 func (s *socket) deliver(conn net.Conn) {
 	for {
 		s.mu.Lock()
-		v, closed := s.current, s.closed
+		v, closed, paused := s.current, s.closed, s.paused
 		s.mu.Unlock()
 		if closed {
 			conn.Close()
@@ -111,6 +150,10 @@ func (s *socket) deliver(conn net.Conn) {
 		case v.conns <- conn:
 			return
 		case <-v.done:
+			if paused { // it was passed on by stream
+				conn.Close()
+				return
+			}
 		}
 	}
 }

@@ -66,7 +66,7 @@ func runServer(o options, args []string, stderr io.Writer) int {
 		s.Close()
 		return detach(args, stderr)
 	}
-	return serve(s, successor, stderr, func() {
+	return serve(s, successor, waiting != nil, stderr, func() {
 		if waiting != nil {
 			sayReady(waiting, s)
 		}

@@ -5,6 +5,7 @@ package command_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -139,6 +140,43 @@ func TestUpgrade(t *testing.T) {
 		_, err := os.Stat(filepath.Join(p.dir, "s"))
 		return errors.Is(err, fs.ErrNotExist)
 	})
+}
+
+// An old binary stops accepting by WINCH, and accepts again by HUP, so that an upgrade can be taken back.
+func TestUpgradeIsTakenBack(t *testing.T) {
+	p := &process{t: t, dir: t.TempDir(), address: wiretest.Free(t)}
+	p.write("server { listen ADDRESS; return 200 $pid; }")
+	if err := p.command("-g", "daemon on;").Run(); err != nil {
+		t.Fatalf("%v\n%s", err, p.file("error.log"))
+	}
+	old := p.pid("nginx.pid")
+	t.Cleanup(func() { _ = syscall.Kill(old, syscall.SIGKILL) })
+	_ = syscall.Kill(old, syscall.SIGUSR2)
+	p.eventually("has started another process", func() bool { return p.pid("nginx.pid") > 0 && p.pid("nginx.pid") != old })
+	next := p.pid("nginx.pid")
+	t.Cleanup(func() { _ = syscall.Kill(next, syscall.SIGKILL) })
+	p.eventually("shares the connections", func() bool { return p.get("/") == strconv.Itoa(next) })
+	_ = syscall.Kill(old, syscall.SIGWINCH)
+	p.eventually("has stopped accepting", func() bool {
+		log := p.file("error.log")
+		return strings.Contains(log, "(SIGWINCH) received, stop accepting connections") && strings.Contains(log, fmt.Sprintf("worker process %d exited with code 0", old))
+	})
+	for range 20 {
+		if got := p.get("/"); got != strconv.Itoa(next) {
+			t.Errorf("behind WINCH: %q, want %d", got, next)
+		}
+	}
+	_ = syscall.Kill(old, syscall.SIGHUP)
+	p.eventually("accepts again", func() bool { return p.get("/") == strconv.Itoa(old) })
+	_ = syscall.Kill(next, syscall.SIGQUIT)
+	p.eventually("is the only one again", func() bool { return p.pid("nginx.pid") == old && p.file("nginx.pid.oldbin") == "" })
+	for range 10 {
+		if got := p.get("/"); got != strconv.Itoa(old) {
+			t.Errorf("behind the upgrade: %q, want %d", got, old)
+		}
+	}
+	_ = syscall.Kill(old, syscall.SIGTERM)
+	p.eventually("ended", func() bool { return p.file("nginx.pid") == "" })
 }
 
 // A new binary that can't start leaves all as it was.

@@ -22,13 +22,14 @@ func Serve(o nginx.Options, ready func()) int {
 		fmt.Fprintf(stderrOf(o), "nginx: [emerg] %v\n", err)
 		return 1
 	}
-	return serve(s, false, stderrOf(o), ready)
+	return serve(s, false, false, stderrOf(o), ready)
 }
 
-// serve is Serve for a loaded configuration. A successor is what another process has started to replace itself.
-func serve(s *nginx.Server, successor bool, stderr io.Writer, ready func()) int {
+// serve is Serve for a loaded configuration. A successor is what another process has started to replace itself, a daemon what
+// has no terminal.
+func serve(s *nginx.Server, successor, daemon bool, stderr io.Writer, ready func()) int {
 	collectSeldom()
-	signals, stopSignals := listenForSignals()
+	signals, stopSignals := listenForSignals(daemon || successor)
 	defer stopSignals()
 	if err := start(s); err != nil {
 		fmt.Fprintf(stderr, "nginx: [emerg] %v\n", err)
@@ -111,6 +112,13 @@ func start(s *nginx.Server) error {
 // the error is written to its log.
 func reload(p *process, _ <-chan os.Signal) {
 	if err := p.server.Reload(); err != nil {
+		emerg(p.server, err)
+	}
+}
+
+// pause stops accepting connections, until a reload.
+func pause(p *process, _ <-chan os.Signal) {
+	if err := p.server.Pause(); err != nil {
 		emerg(p.server, err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // Other systems have only Ctrl-C.
 var orders = map[os.Signal]order{
-	os.Interrupt: {"SIGINT", "exiting", stop, true},
+	os.Interrupt: {signal: "SIGINT", doing: "exiting", do: stop, last: true},
 }
 
 func cuts(s os.Signal) bool { return s == os.Interrupt }

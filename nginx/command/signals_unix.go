@@ -8,12 +8,13 @@ import (
 )
 
 var orders = map[os.Signal]order{
-	syscall.SIGTERM: {"SIGTERM", "exiting", stop, true},
-	syscall.SIGINT:  {"SIGINT", "exiting", stop, true},
-	syscall.SIGQUIT: {"SIGQUIT", "shutting down", quit, true},
-	syscall.SIGHUP:  {"SIGHUP", "reconfiguring", reload, false},
-	syscall.SIGUSR1: {"SIGUSR1", "reopening logs", reopen, false},
-	syscall.SIGUSR2: {"SIGUSR2", "changing binary", upgrade, false},
+	syscall.SIGTERM:  {signal: "SIGTERM", doing: "exiting", do: stop, last: true},
+	syscall.SIGINT:   {signal: "SIGINT", doing: "exiting", do: stop, last: true},
+	syscall.SIGQUIT:  {signal: "SIGQUIT", doing: "shutting down", do: quit, last: true},
+	syscall.SIGHUP:   {signal: "SIGHUP", doing: "reconfiguring", do: reload},
+	syscall.SIGUSR1:  {signal: "SIGUSR1", doing: "reopening logs", do: reopen},
+	syscall.SIGUSR2:  {signal: "SIGUSR2", doing: "changing binary", do: upgrade},
+	syscall.SIGWINCH: {signal: "SIGWINCH", doing: "stop accepting connections", do: pause, daemon: true}, // a terminal sends it when its size changes
 }
 
 // cuts reports whether the signal ends what a graceful quit waits for.
