@@ -144,7 +144,8 @@ type Options struct {
 	RequestBuffer *Buffer
 	// StreamRequest has the header of each request sent before its body was received, over HTTP/1.1: a target sees the
 	// beginning of a slow upload, and what the client has sent by then. Otherwise a body of known length that is short,
-	// up to some 30 KiB with the header, is received before, and costs one write. It has no effect on what RequestBuffer holds.
+	// up to some 30 KiB with the header, is received before, and costs one write; and over HTTP/2 the end of a body that was
+	// declared to be empty is awaited, which then has no trailers. It has no effect on what RequestBuffer holds.
 	StreamRequest bool
 	// ResponseBuffer reads a response's body ahead of a slow client, so that the target is free
 	// sooner. The part that does not fit is read at the client's pace. A response with

@@ -101,7 +101,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, record *record.Rec
 // bodyOptions are those of each request's body.
 func (p *Proxy) bodyOptions() replay.Options {
 	return replay.Options{ReadTimeout: p.o.ReadTimeout, WriteTimeout: p.o.WriteTimeout, Keep: p.o.Retry.KeepBody,
-		Buffer: p.requestBuffer}
+		AtOnce: p.o.StreamRequest, Buffer: p.requestBuffer}
 }
 
 // Drain refuses further requests (503). It returns when all requests in flight, tunnels included,

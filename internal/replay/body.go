@@ -24,6 +24,7 @@ type Options struct {
 	ReadTimeout  time.Duration  // of a read of the client; 0 means no bound
 	WriteTimeout time.Duration  // of the 100 (Continue) that the client expects; 0 means no bound
 	Keep         int            // how many bytes are kept for further attempts; what is longer can't be sent again
+	AtOnce       bool           // a request that declares an empty body is not held until its stream has ended
 	Buffer       *spool.Options // what the body is read into before the first attempt; nil means that it is streamed
 }
 
@@ -66,7 +67,7 @@ var (
 // Start makes b the body of in, the request of client, and returns the request that is to be forwarded. With Options.Buffer
 // it reads all of the body. Finish ends it, also behind a failure or a panic.
 func (b *Body) Start(client *clientside.Handle, in *http.Request, o Options) (*http.Request, *culvert.Error) {
-	if clientbody.DeclaredEmpty(in) {
+	if clientbody.DeclaredEmpty(in) && !o.AtOnce {
 		var err *culvert.Error
 		if in, err = b.awaitEmpty(client, in, o.ReadTimeout); err != nil {
 			return in, err

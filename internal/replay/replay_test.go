@@ -441,11 +441,36 @@ func TestAdopted(t *testing.T) {
 	}
 }
 
+// The end of a body that was declared as empty is awaited, unless the request is to be forwarded at once.
+func TestDeclaredEmptyAtOnce(t *testing.T) {
+	for _, atOnce := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			body, client := io.Pipe()
+			in := (&http.Request{Method: "POST", Header: http.Header{"Content-Length": {"0"}}, Body: body, ProtoMajor: 2}).WithContext(t.Context())
+			b := new(Body)
+			started := make(chan bool, 1)
+			go func() {
+				_, err := b.Start(clientside.New(httptest.NewRecorder(), in), in, Options{AtOnce: atOnce})
+				started <- err == nil && !b.Exists()
+			}()
+			synctest.Wait()
+			if got := len(started) == 1; got != atOnce {
+				t.Errorf("at once %v: started %v before the end of the stream", atOnce, got)
+			}
+			client.Close()
+			if !<-started {
+				t.Errorf("at once %v: there is a body, or an error", atOnce)
+			}
+			b.Finish()
+		})
+	}
+}
+
 // A file that is kept is that of a whole body.
 func TestBrokenBodyLeavesNoFile(t *testing.T) {
 	dir := t.TempDir()
-	for body, want := range map[io.Reader]int{strings.NewReader("short"): 0, strings.NewReader("content"): 1} {
-		in := httptest.NewRequest("POST", "/", body)
+	for want, body := range []string{"short", "content"} {
+		in := httptest.NewRequest("POST", "/", strings.NewReader(body))
 		in.ContentLength = 7
 		b := new(Body)
 		_, err := b.Start(clientside.New(httptest.NewRecorder(), in), in, Options{Buffer: &spool.Options{Disk: 100, Dir: dir, Name: spool.Kept}})

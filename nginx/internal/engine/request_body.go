@@ -26,7 +26,7 @@ func (p *passRule) readBody(x *exchange, w http.ResponseWriter) int {
 	settings := clientBodySlot.of(x.level)
 	if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
 		continueEmpty(x, w)
-		if !settings.keepsEmpty(r) {
+		if !settings.keepsEmpty(r) || p.streamsBody(x) {
 			return 0
 		}
 		r = withEmptyBody(r)

@@ -203,7 +203,12 @@ func requestField(rest string) Getter {
 
 func sentField(rest string) Getter {
 	name := field(rest)
-	return func(r *Request) (string, bool) { return joined(r.Header[name], ", ") }
+	return func(r *Request) (string, bool) {
+		if name == "Connection" && r.Status == http.StatusSwitchingProtocols {
+			return "upgrade", true // however the upstream has spelt it
+		}
+		return joined(r.Header[name], ", ")
+	}
 }
 
 func sentTrailer(rest string) Getter {
