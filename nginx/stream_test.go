@@ -376,3 +376,38 @@ func TestStreamOrder(t *testing.T) {
 		}
 	}
 }
+
+// Regular expressions of a session are those of http; one that is given up ends it, whatever would follow from it.
+func TestStreamPatterns(t *testing.T) {
+	long := strings.Repeat("a", 60) + "!"
+	failing := []string{wiretest.Free(t), wiretest.Free(t)}
+	s, addr := stream(t, `log_format f "$status $bytes_sent"; access_log a.log f;
+		map $protocol $known { default no; ~^(?=TCP)(?<kind>.)CP$ "yes, $kind"; }
+		map "`+long+`" $unknown { default served; ~^(?!x)(a+)+$ x; }
+		server { listen PORT; return $known; }
+		server { listen `+failing[0]+`; set $copy $unknown; return served; }
+		server { listen `+failing[1]+`; return $unknown; }`)
+	read := func(addr string) string {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		text, _ := io.ReadAll(conn)
+		return string(text)
+	}
+	if got := read(addr); got != "yes, T" {
+		t.Errorf("got %q", got)
+	}
+	for _, addr := range failing {
+		if got := read(addr); got != "" {
+			t.Errorf("a session for which a match was given up has %q", got)
+		}
+	}
+	if got := s.logged("a.log"); got != "200 6\n500 0\n500 0\n" {
+		t.Errorf("logged %q", got)
+	}
+	if log, err := os.ReadFile(filepath.Join(s.dir, "error.log")); err != nil || strings.Count(string(log), "[alert]") != 2 || !strings.Contains(string(log), "pcre2_match() failed: -47 on \"aaa") {
+		t.Errorf("%v: %s", err, log)
+	}
+}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -405,4 +407,47 @@ func TestTypesOfHandlers(t *testing.T) {
 		equal(t, name, fmt.Sprint(got.StatusCode, " ", got.Header.Get("Content-Type"), " ", got.Header.Get("Content-Encoding")), want)
 	}
 	equal(t, "a long body", s.get("/long").body, long+long)
+}
+
+// A middleware may pass a writer of its own on: one that is nothing but an http.ResponseWriter, or one that keeps the response.
+func TestMiddlewareWrapsWriters(t *testing.T) {
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "proxied") }))
+	defer target.Close()
+	wrap := func(list []engine.Occurrence) (culvert.Filter, error) {
+		return func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if list[0].Args[0] == "plain" {
+					next.ServeHTTP(struct{ http.ResponseWriter }{w}, r)
+					return
+				}
+				kept := httptest.NewRecorder()
+				next.ServeHTTP(kept, r)
+				maps.Copy(w.Header(), kept.Header())
+				w.Header().Del("Content-Length")
+				w.WriteHeader(kept.Code)
+				fmt.Fprint(w, strings.ToUpper(kept.Body.String()))
+			})
+		}, nil
+	}
+	long := strings.Repeat("long ", 20000)
+	s := serveExtended(t, engine.Extensions{
+		Directives: []engine.Directive{{Name: "wrap", Syntax: conf.Syntax{MinArgs: 1}, Middleware: wrap}},
+		Handlers:   map[string]http.Handler{"handler": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "handler") })},
+	}, map[string]string{
+		"html/plain/f": "file", "html/kept/f": "file", "html/plain/long": long, "html/kept/long": long, "html/none": "none", "html/plain/index.html": "index", "html/kept/index.html": "index",
+		"nginx.conf": `events {} http { gzip on; gzip_types *; error_page 404 /none; server { location = /none { }
+			location /plain/ { wrap plain; location /plain/proxied { proxy_pass ` + target.URL + `; } location /plain/handler { culvert_handler handler; } }
+			location /kept/ { wrap kept; location /kept/proxied { proxy_pass ` + target.URL + `; } location /kept/handler { culvert_handler handler; } }
+		} }`})
+	for path, want := range map[string]string{"f": "200 file", "long": "200 " + long, "": "200 index", "missing": "404 none", "proxied": "200 proxied", "handler": "200 handler"} {
+		got := s.get("/plain/" + path)
+		equal(t, "plain "+path, fmt.Sprint(got.StatusCode, " ", got.body), want)
+		got = s.get("/kept/" + path)
+		equal(t, "kept "+path, fmt.Sprint(got.StatusCode, " ", got.body), strings.ToUpper(want))
+	}
+	equal(t, "HEAD", s.request("HEAD", "/kept/f").StatusCode, 200)
+	equal(t, "compressed", s.get("/kept/long", "Accept-Encoding: gzip").Header.Get("Content-Encoding"), "gzip")
+	if log := s.errors.String(); strings.Contains(log, "panicked") {
+		t.Error(log)
+	}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/dlclark/regexp2/v2"
 )
 
-// limit is about how long a match by backtracking may take; the library looks at its clock every tenth of a second.
+// limit is about how long a match by backtracking may take; the library looks at its clock every tenth of a second, on a goroutine that
+// ends a second after the last match.
 const limit = 100 * time.Millisecond
 
 // Regexp is a compiled regular expression. It is safe for concurrent use by multiple goroutines.
