@@ -41,7 +41,8 @@ type Listener struct {
 	settings engine.Listener
 }
 
-// Listeners returns the addresses of http in the current configuration, not those of stream, in the order in which the file names them first. They are
+// Listeners returns the addresses of http in the current configuration, not those of stream and of QUIC, in the order in
+// which the file names them first. They are
 // for programs that serve the handlers by themselves; a program that calls Start does not need them.
 //
 // The handlers serve in any http.Server as well. What the configuration says of connections is in the server that NewServer

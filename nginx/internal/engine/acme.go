@@ -3,37 +3,23 @@ package engine
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/base64"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/acme"
-	"github.com/culvert-go/culvert/nginx/internal/engine/certs"
 )
 
 // acmeModule has certificates issued (nginx's module ngx_http_acme_module).
 var acmeModule = module{
-	directives: []directive{
+	directives: append([]directive{
 		{name: "acme_certificate", compile: acmeCertificate},
 		{name: "acme_issuer", repeatable: true, declare: acmeIssuer},
-		// inside acme_issuer
-		{name: "accept_terms_of_service"},
-		{name: "account_key"},
-		{name: "challenge"},
-		{name: "contact", repeatable: true},
-		{name: "external_account_key"},
-		{name: "ssl_verify"},
-		{name: "state_path"},
-		{name: "uri"},
-	},
+	}, insideIssuer()...),
 	variables: map[string]variable{
 		"acme_certificate":     acmeVariable(func(c *acme.Certificate) string { return c.Chain }),
 		"acme_certificate_key": acmeVariable(func(c *acme.Certificate) string { return c.Key }),
@@ -80,121 +66,6 @@ func (s *acmeState) retire() {
 func (s *acmeState) end() {
 	s.retire()
 	s.running.Wait()
-}
-
-// acmeIssuer compiles "acme_issuer name { ... }".
-func acmeIssuer(c *compiler, _ *level, d *conf.Directive) error {
-	i := &acme.Issuer{
-		Name: d.Args[0], Challenge: acme.HTTP01, KeyType: acme.DefaultKey, Folder: c.path("acme_" + d.Args[0]),
-	}
-	if _, have := c.engine.acme.issuers[i.Name]; have {
-		return d.Errorf("duplicate acme_issuer \"%s\"", i.Name)
-	}
-	for _, row := range d.Block {
-		if err := c.fail(acmeRow(c, i, row)); err != nil {
-			return err
-		}
-	}
-	if i.URI == "" {
-		return d.Errorf("\"uri\" is missing in acme_issuer \"%s\"", i.Name)
-	}
-	c.engine.acme.issuers[i.Name] = i
-	return nil
-}
-
-// acmeRow compiles a directive inside acme_issuer.
-func acmeRow(c *compiler, i *acme.Issuer, d *conf.Directive) (err error) {
-	want, atLeast := 1, false
-	switch d.Name {
-	case "accept_terms_of_service":
-		want = 0
-	case "external_account_key":
-		want = 2
-	case "contact":
-		atLeast = true
-	}
-	if len(d.Args) != want && !(atLeast && len(d.Args) > want) {
-		return d.Errorf("invalid number of arguments in \"%s\" directive", d.Name)
-	}
-	switch d.Name {
-	case "uri":
-		if u, err := url.Parse(d.Args[0]); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-			return d.Errorf("invalid uri \"%s\"", d.Args[0])
-		}
-		i.URI = d.Args[0]
-	case "contact":
-		for _, contact := range d.Args {
-			if !strings.Contains(contact, ":") {
-				contact = "mailto:" + contact
-			}
-			i.Contacts = append(i.Contacts, contact)
-		}
-	case "challenge":
-		switch d.Args[0] {
-		case acme.HTTP01, "http":
-			i.Challenge = acme.HTTP01
-		case acme.TLSALPN01, "tls-alpn":
-			i.Challenge = acme.TLSALPN01
-		default:
-			return d.Errorf("unsupported challenge \"%s\"", d.Args[0])
-		}
-	case "account_key":
-		if kind, ok := acme.ParseKeyType(d.Args[0]); ok {
-			i.KeyType = kind
-			return nil
-		}
-		text, err := os.ReadFile(c.path(d.Args[0]))
-		if err != nil {
-			return d.Errorf("open() \"%s\" failed (%s)", c.path(d.Args[0]), conf.Errno(err))
-		}
-		if i.AccountKey, err = acme.ParseKey(text); err != nil {
-			return d.Errorf("cannot use account key \"%s\": %s", d.Args[0], err)
-		}
-	case "external_account_key":
-		return acmeExternalKey(c, i, d)
-	case "ssl_trusted_certificate":
-		_, _, err := certs.ReadRoots(c.path(d.Args[0]))
-		if err != nil {
-			return d.Errorf("%s", err)
-		}
-		text, err := os.ReadFile(c.path(d.Args[0]))
-		i.Roots = x509.NewCertPool()
-		i.Roots.AppendCertsFromPEM(text)
-		return err
-	case "ssl_verify":
-		if d.Args[0] != "on" && d.Args[0] != "off" {
-			return d.Errorf("invalid value \"%s\" in \"ssl_verify\" directive, it must be \"on\" or \"off\"", d.Args[0])
-		}
-		i.Insecure = d.Args[0] == "off"
-	case "state_path":
-		i.Folder = ""
-		if d.Args[0] != "off" {
-			i.Folder = c.path(d.Args[0])
-		}
-	case "accept_terms_of_service":
-		i.AcceptTerms = true
-	default:
-		return d.Errorf("\"%s\" directive is not allowed here", d.Name)
-	}
-	return nil
-}
-
-// acmeExternalKey compiles "external_account_key kid file|data:key".
-func acmeExternalKey(c *compiler, i *acme.Issuer, d *conf.Directive) error {
-	text, direct := strings.CutPrefix(d.Args[1], "data:")
-	if !direct {
-		b, err := os.ReadFile(c.path(d.Args[1]))
-		if err != nil {
-			return d.Errorf("open() \"%s\" failed (%s)", c.path(d.Args[1]), conf.Errno(err))
-		}
-		text = string(b)
-	}
-	key, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(strings.TrimSpace(text), "="))
-	if err != nil || len(key) == 0 {
-		return d.Errorf("external account key is not in base64url")
-	}
-	i.ExternalID, i.ExternalKey = d.Args[0], key
-	return nil
 }
 
 // acmeCertificate compiles "acme_certificate issuer [identifier ...] [key=type]".
