@@ -22,6 +22,17 @@ server { listen {{LISTEN}}; root html;
   location /referer/names { valid_referers a.test/b ex.*; return 200 "$invalid_referer"; } } }
 `
 
+// A variable of a field stands for names with underscores, too.
+const underscoresConf = `http { access_log off; default_type text/plain; underscores_in_headers on;
+server { listen {{LISTEN}}; location / { return 200 "$http_x_foo $http_x_real_name $http_x_none"; } } }
+`
+
+var underscoresSteps = []step{
+	{name: "underscores", raw: get("/", "X_Foo: a", "x-real_name: b")},
+	{name: "dashes", raw: get("/", "X-Foo: a", "x-real-name: b")},
+	{name: "neither", raw: get("/")},
+}
+
 var detailsSteps = append(fieldSteps(), gets("/a/x", "/f/x", "/405", "/none", "/vars/page.html", "/vars/none", "/vars/sub/index.html", "/constant/x", "/constant/", "/pattern/x",
 	"/pattern/page.html", "/dir/x", "/quiet/none", "/uid/x", "/sub")...)
 

@@ -97,6 +97,7 @@ server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps:
 		{name: "unix listener", conf: unixConf, files: unixFiles, log: "access.log", steps: unixSteps()},
 		{name: "secure_link", conf: secureLinkConf, files: assets, log: "access.log", steps: secureLinkSteps()},
 		{name: "found by chance", conf: foundConf, files: assets, log: "access.log", steps: foundSteps},
+		{name: "underscores", conf: underscoresConf, steps: underscoresSteps},
 		{name: "details", conf: detailsConf, files: assets, steps: detailsSteps},
 		{name: "dead upstreams", conf: deadConf, steps: repeat(6, gets("/turns"))},
 	}...)

@@ -197,8 +197,25 @@ func requestField(rest string) Getter {
 	case "Cookie":
 		return func(r *Request) (string, bool) { return joined(r.HTTP.Header["Cookie"], "; ") }
 	default:
-		return func(r *Request) (string, bool) { return joined(r.HTTP.Header[name], ", ") }
+		return func(r *Request) (string, bool) {
+			lines := r.HTTP.Header[name]
+			if lines == nil && strings.Contains(rest, "_") {
+				lines = spelled(r.HTTP.Header, rest)
+			}
+			return joined(lines, ", ")
+		}
 	}
+}
+
+// spelled returns a field whose name has underscores, which underscores_in_headers lets through: a variable stands for both
+// (ngx_http_variable_unknown_header).
+func spelled(h http.Header, rest string) []string {
+	for name, lines := range h {
+		if len(name) == len(rest) && strings.EqualFold(strings.ReplaceAll(name, "-", "_"), rest) {
+			return lines
+		}
+	}
+	return nil
 }
 
 func sentField(rest string) Getter {

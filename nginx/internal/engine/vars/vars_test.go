@@ -26,7 +26,7 @@ func request() *vars.Request {
 	r.SetBasicAuth("alice", "secret")
 	for _, f := range [][2]string{
 		{"X-One", "1"}, {"X-Two", "a"}, {"X-Two", "b"}, {"Cookie", "c=1; D=2"}, {"Cookie", "e=3"},
-		{"X-Forwarded-For", "198.51.100.1"}, {"Content-Type", "text/x"},
+		{"X-Forwarded-For", "198.51.100.1"}, {"Content-Type", "text/x"}, {"X_One_two-three", "under"},
 	} {
 		r.Header.Add(f[0], f[1])
 	}
@@ -58,6 +58,7 @@ func TestVariables(t *testing.T) {
 		"$host":                         "host.test",
 		"$http_host":                    "Host.Test:8080",
 		"$http_x_one":                   "1",
+		"$http_x_one_two_three":         "under",
 		"$http_x_two":                   "a, b",
 		"$http_cookie":                  "c=1; D=2; e=3",
 		"$cookie_c$cookie_d":            "12",
