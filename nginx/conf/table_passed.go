@@ -1,8 +1,7 @@
 package conf
 
 const (
-	noCache   = "nothing is cached: a miss is always legal"
-	goCiphers = "the cipher suites are Go's choice"
+	noCache = "nothing is cached: a miss is always legal"
 )
 
 // passed lists the directives that are accepted and not followed, and that a client, an upstream
@@ -26,10 +25,7 @@ var passed = map[string]string{
 	"proxy_cache_valid":               noCache,
 	"proxy_no_cache":                  noCache,
 	"proxy_force_ranges":              "ranges depend on the upstream",
-	"proxy_ssl_ciphers":               goCiphers,
-	"proxy_ssl_conf_command":          "it is OpenSSL's",
 	"quic_active_connection_id_limit": "a client may have 4 of its connection IDs in use",
-	"ssl_conf_command":                "it is OpenSSL's",
 	"ssl_early_data":                  "early data is not accepted: clients send it again",
 	"ssl_ech_file":                    "names are not encrypted",
 	"working_directory":               "the working directory is not changed",

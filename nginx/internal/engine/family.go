@@ -84,6 +84,8 @@ func (f *family) certificates() []directive {
 		{name: "ssl_certificate", compile: f.sslCertificate},
 		{name: "ssl_certificate_cache", compile: f.sslCertificateCache},
 		{name: "ssl_certificate_key", compile: f.sslCertificate},
+		{name: "ssl_ciphers", compile: f.sslCiphers, notFollowed: missingCiphers},
+		{name: "ssl_conf_command", repeatable: true, compile: f.sslConfCommand, notFollowed: unfollowedCommand},
 		{name: "ssl_crl", compile: f.sslCRL},
 		{name: "ssl_name", compile: setValue(f.slot, func(s *proxySettings) *vars.Value { return &s.sslName })},
 		{name: "ssl_password_file", compile: f.sslPasswordFile},

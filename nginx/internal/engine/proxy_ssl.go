@@ -23,6 +23,8 @@ type tlsRule struct {
 	passwords string       // a line each
 	cache     *certs.Cache // of certificates with variables; nil: the engine's
 	min, max  uint16
+	ciphers   string      // a list of OpenSSL; "" is Go's choice
+	commands  sslCommands // proxy_ssl_conf_command
 }
 
 func (f *family) sslTrustedCertificate(c *compiler, l *level, d *conf.Directive) error {
@@ -77,8 +79,8 @@ func (e *Engine) upstreamTLS(key transportKey) (*tls.Config, error) {
 		}
 		c.Certificates = []tls.Certificate{pair.Certificate}
 	}
-	if !rule.verify {
-		return c, nil
+	if err := rule.applyTo(c); err != nil || !rule.verify {
+		return c, err
 	}
 	if rule.trusted == "" {
 		return nil, errors.New("no proxy_ssl_trusted_certificate for proxy_ssl_verify")

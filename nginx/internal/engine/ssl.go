@@ -17,6 +17,7 @@ var sslModule = module{
 		{name: "ssl_certificate_key", repeatable: true, compile: sslCertificateKey},
 		{name: "ssl_ciphers", compile: sslCiphers, notFollowed: missingCiphers},
 		{name: "ssl_client_certificate", compile: sslClientCertificate},
+		{name: "ssl_conf_command", repeatable: true, compile: sslConfCommand, notFollowed: unfollowedCommand},
 		{name: "ssl_crl", compile: sslCRL},
 		{name: "ssl_ecdh_curve", compile: sslCurves, notFollowed: missingGroups},
 		{name: "ssl_ocsp", compile: sslOCSP},
@@ -52,6 +53,7 @@ type sslSettings struct {
 	ciphers     []uint16     // nil is Go's choice
 	curves      []tls.CurveID
 	session     sessionRule
+	commands    sslCommands // ssl_conf_command
 	stapling    staplingRule
 	client      clientCertRule
 	reject      bool // handshakes; a server that does needs no certificate
@@ -71,6 +73,9 @@ func (s *server) tlsConfig(k *socket, protocols []string) (*tls.Config, error) {
 		NextProtos: protocols, SessionTicketsDisabled: settings.session.off(),
 	}
 	if err := s.loadCertificates(k, config); err != nil {
+		return nil, err
+	}
+	if err := settings.commands.apply(config, settings.passwords); err != nil {
 		return nil, err
 	}
 	return config, s.requestCertificates(config)

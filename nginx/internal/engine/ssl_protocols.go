@@ -72,7 +72,7 @@ func missingCiphers(d *conf.Directive) string {
 	list := openssl.ParseCiphers(d.Args[0])
 	switch {
 	case len(list.IDs) == 0:
-		return "crypto/tls has none of these: clients older than TLS 1.3 are refused"
+		return "crypto/tls has none of these: TLS 1.3 alone is possible"
 	case len(list.Missing) > 0:
 		return "crypto/tls has no " + strings.Join(list.Missing, ", ")
 	}

@@ -53,7 +53,10 @@ func (s *server) staple(config *tls.Config) ([]*ocsp.Stapler, error) {
 	}
 	var list []*ocsp.Stapler
 	for i := range config.Certificates {
-		name := settings.certs[i].name(nil)
+		name := settings.commands.cert
+		if name == "" {
+			name = settings.certs[i].name(nil)
+		}
 		stapler, fault := newStapler(&config.Certificates[i], trusted, rule)
 		if fault != "" {
 			s.engine.logger.Warn("\"ssl_stapling\" ignored, " + fault + " \"" + name + "\"")

@@ -31,6 +31,8 @@ var streamProxyModule = module{
 		{name: "proxy_ssl_certificate", compile: streamProxyCertificate},
 		{name: "proxy_ssl_certificate_cache", compile: streamProxyCertificateCache},
 		{name: "proxy_ssl_certificate_key", compile: streamProxyCertificate},
+		{name: "proxy_ssl_ciphers", compile: streamProxyCiphers, notFollowed: missingCiphers},
+		{name: "proxy_ssl_conf_command", repeatable: true, compile: streamProxyConfCommand, notFollowed: unfollowedCommand},
 		{name: "proxy_ssl_crl", compile: streamProxyFile},
 		{name: "proxy_ssl_name", compile: streamProxyName},
 		{name: "proxy_ssl_password_file", compile: streamProxyPasswordFile},

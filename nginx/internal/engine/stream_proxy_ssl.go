@@ -92,6 +92,9 @@ func (s *streamProxySettings) upstreamTLS(compiler *compiler) (func(*stream.Sess
 	if err := rule.loadCertificate(); err != nil {
 		return nil, err
 	}
+	if err := s.tls.applyTo(rule.base); err != nil {
+		return nil, err
+	}
 	if !s.tls.verify {
 		return rule.config, nil
 	}
