@@ -351,7 +351,7 @@ func TestNotes(t *testing.T) {
 			lines = append(lines, n.String())
 		}
 	}
-	if want := `"ssl_conf_command" is not followed: it is OpenSSL's in /conf/main:3`; len(lines) != 1 || lines[0] != want {
+	if want := `"ssl_conf_command a b" is not followed: it is OpenSSL's in /conf/main:3`; len(lines) != 1 || lines[0] != want {
 		t.Errorf("notes %q", lines)
 	}
 }
