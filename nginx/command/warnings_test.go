@@ -11,7 +11,7 @@ import (
 // error log, regardless of that log's level: an operator who has not run -t must not miss it.
 func TestWarningsAtStartAndReload(t *testing.T) {
 	p := startProcess(t, "server { listen ADDRESS; error_log server.log crit; ssl_conf_command a b; location / { return 200 ok; } }")
-	warning := `"ssl_conf_command" is not followed: it is OpenSSL's in ` + filepath.Join(p.dir, "nginx.conf") + ":5"
+	warning := `"ssl_conf_command a b" is not followed: it is OpenSSL's in ` + filepath.Join(p.dir, "nginx.conf") + ":5"
 	// The process may serve before it has written its log.
 	p.eventually("warned", func() bool { return strings.Contains(p.file("error.log"), warning) })
 	if got := strings.Count(p.file("error.log"), "[warn] "); got != 1 || !strings.Contains(p.file("error.log"), ": "+warning+"\n") {
@@ -33,7 +33,7 @@ func TestWarningsWhereverErrorsGo(t *testing.T) {
 		p := startProcessOf(t, "error_log "+log+";\nevents {}\nhttp { server { listen ADDRESS; ssl_conf_command a b; return 200; } }\npid nginx.pid;\n")
 		p.signal(syscall.SIGQUIT)
 		p.ended()
-		if got := p.output.String(); strings.Count(got, "\"ssl_conf_command\" is not followed") != 1 || !strings.Contains(got, want) {
+		if got := p.output.String(); strings.Count(got, "\"ssl_conf_command a b\" is not followed") != 1 || !strings.Contains(got, want) {
 			t.Errorf("error_log %s: standard error has %q", log, got)
 		}
 		if got := p.file("error.log"); strings.HasPrefix(log, "error.log") && strings.Count(got, "[warn] ") != 1 {
