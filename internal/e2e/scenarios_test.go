@@ -56,6 +56,7 @@ func scenarios() []scenario {
 		{name: "round robin with weights", conf: `http { access_log off; upstream group { server {{UP1}} weight=5; server {{UP2}}; server {{UP3}} weight=2; }
 server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps: repeat(20, gets("/turn"))},
 		{name: "round robin with retries", conf: retriesConf, steps: repeat(20, gets("/x", "/404", "/x", "/503", "/x"))},
+		{name: "chunks for nothing", conf: chunksConf, files: assets, steps: chunksSteps},
 		{name: "parts of films", conf: mp4Conf, files: mp4Files, steps: mp4Steps},
 		{name: "stored responses", conf: storeConf, files: assets, steps: storeSteps},
 		{name: "regular expressions", conf: regexpConf, files: assets, steps: regexpSteps},

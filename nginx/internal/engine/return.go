@@ -56,6 +56,11 @@ func (ret *returnRule) serve(x *exchange, w http.ResponseWriter) int {
 	switch {
 	case ret.status >= 400 && !ret.given, ret.status == 444:
 		return ret.status
+	}
+	if status := discardBody(x); status != 0 {
+		return status
+	}
+	switch {
 	case isRedirect(ret.status):
 		return redirectAs(x, w, ret.status, ret.text.String(&x.Request))
 	}

@@ -23,6 +23,9 @@ func (x *exchange) special(status int) int {
 			return page.serve(x)
 		}
 	}
+	if discardBody(x) != 0 {
+		x.w.Header().Set("Connection", "close")
+	}
 	return x.filtered(x.level.phases.body, x.w, func(x *exchange, w http.ResponseWriter) int {
 		builtinPage(x, w, x.errStatus)
 		return 0

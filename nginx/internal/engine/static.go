@@ -62,6 +62,9 @@ func serveStatic(x *exchange, w http.ResponseWriter) (status int, done bool) {
 	if x.HTTP.Method == http.MethodPost {
 		return http.StatusMethodNotAllowed, true
 	}
+	if status := discardBody(x); status != 0 {
+		return status, true
+	}
 	return static.Serve(w, x.HTTP, fileContent(x, f, contentTypeOf(x, w.Header()))), true
 }
 
