@@ -31,6 +31,7 @@ type conn struct {
 	parks      bool          // it can be parked
 	lends      bool          // the handler keeps nothing of a request
 	cleartext  bool          // the client speaks HTTP without TLS where TLS is spoken: its request is refused
+	pipelined  bool          // the next request was received with the one before
 	lineEnds   uint8         // how many bytes of line ends may be skipped before the next request
 	peek       *http1.Peeker // of the socket, below TLS; nil while the connection is parked
 	parked     netloop.Waiter
@@ -402,6 +403,7 @@ func (c *conn) follow(x *exchange) bool {
 		return false
 	}
 	x.giveBack()
+	c.pipelined = c.r.Buffered() > 0
 	c.boundIdle()
 	c.noteIdle()
 	return c.move(http.StateActive, http.StateIdle) && c.server.keepAlives()

@@ -24,6 +24,9 @@ type exchange struct {
 	w    writer
 	body body
 
+	headerSize int  // of the request
+	pipelined  bool // the request was received with the one before
+
 	values [8]string // memory for the request's fields, unless lent has more
 
 	refusal *Refusal // no handler sees the request
@@ -50,7 +53,9 @@ func (c *conn) readRequest() (x *exchange, err error) {
 	if in.Memory = x.values[:]; x.lent != nil {
 		in.Map, in.Memory = x.lent.fields, x.lent.values[:]
 	}
+	x.pipelined = c.pipelined
 	line, err := in.Read(c.r, c.server.maxHeader(), c)
+	x.headerSize = in.Size
 	if !c.endHeader() {
 		return nil, net.ErrClosed
 	}

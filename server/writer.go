@@ -232,6 +232,9 @@ func (w *writer) WriteContinue() {
 	w.write([]byte("HTTP/1.1 100 Continue\r\n\r\n"))
 }
 
+// RequestHeader implements clientside.Receiver.
+func (w *writer) RequestHeader() (size int, pipelined bool) { return w.x.headerSize, w.x.pipelined }
+
 // CloseAfterResponse implements clientside.Server.
 func (w *writer) CloseAfterResponse() { w.closeAfter.Store(true) }
 

@@ -60,6 +60,21 @@ func SetIdleTimeout(w http.ResponseWriter, d time.Duration) {
 	}
 }
 
+// Receiver is a Server that knows how a request was received.
+type Receiver interface {
+	// RequestHeader returns how many bytes the header section had, and whether it was received with what is in front of it on
+	// the connection: before the response to the request before.
+	RequestHeader() (size int, pipelined bool)
+}
+
+// RequestHeader returns what the Server that w is or wraps knows of its request; 0 and false if it knows nothing.
+func RequestHeader(w http.ResponseWriter) (size int, pipelined bool) {
+	if r, ok := innermost(w).(Receiver); ok {
+		size, pipelined = r.RequestHeader()
+	}
+	return size, pipelined
+}
+
 // ServerOf returns the Server that w is or wraps, and else what does the same to the innermost writer that w wraps.
 func ServerOf(w http.ResponseWriter) Server {
 	w = innermost(w)

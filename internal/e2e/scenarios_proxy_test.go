@@ -123,7 +123,7 @@ var upstreamVariablesSteps = append(gets("/", "/one/x", "/one/404", "/two/x", "/
 
 // Variables that logs and headers seldom have.
 const variablesConf = `http { default_type text/plain; gzip on; gzip_min_length 1; gzip_types *;
-log_format all '"$request" "$request_completion" "$http2" "$ssl_protocol" "$ssl_cipher" "$ssl_curve" "$ssl_session_reused" "$ssl_early_data" "$ssl_alpn_protocol" "$limit_rate" "$connection_time" "$realpath_root" "$msie" "$slice_range" "$upstream_cache_status" "$upstream_cache_last_modified" "$upstream_connect_time" "$upstream_response_length" "$request_body" "$ratio"';
+log_format all '"$request" "$request_completion" "$http2" "$ssl_protocol" "$ssl_cipher" "$ssl_curve" "$ssl_session_reused" "$ssl_early_data" "$ssl_alpn_protocol" "$limit_rate" "$connection_time" "$realpath_root" "$msie" "$slice_range" "$upstream_cache_status" "$upstream_cache_last_modified" "$upstream_connect_time" "$upstream_response_length" "$request_body" "$ratio" "$request_length" "$pipe"';
 map $gzip_ratio $ratio { "" none; ~^[0-9]+[.][0-9][0-9]$ some; default $gzip_ratio; } map $date_gmt $gmt { "~^[A-Z][a-z]+day, [0-9][0-9]-[A-Z][a-z][a-z]-20[0-9][0-9] [0-9:]+ GMT$" date; default $date_gmt; } map $date_local $local { "~^[A-Z][a-z]+day, [0-9][0-9]-[A-Z][a-z][a-z]-20[0-9][0-9] [0-9:]+ [A-Z]+$" date; default $date_local; }
 access_log access.log all;
 server { listen {{LISTEN}}; root html;

@@ -22,6 +22,8 @@ type Incoming struct {
 	// KeepNames has Names filled: those of Fields as the client has spelt them.
 	KeepNames bool
 	Names     fieldnames.List
+	// Size is how many bytes the section has.
+	Size int
 	// Memory is for the values of Fields, if they fit. It is used for one request.
 	Memory []string
 
@@ -36,6 +38,7 @@ type Incoming struct {
 func (in *Incoming) Read(r *bufio.Reader, max int, w Waiter) (received string, err error) {
 	in.header.request = in
 	text, err := in.header.collect(r, max, w)
+	in.Size = len(text)
 	if err != nil {
 		_ = in.parse(string(text[:bytes.LastIndexByte(text, '\n')+1]))
 		if err == ErrHeaderTooLarge {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
@@ -109,6 +110,7 @@ func (e *Engine) enter(k *socket, w http.ResponseWriter, r *http.Request) *excha
 	x.Upstream = result
 	x.Header = w.Header()
 	x.RequestURI = requestTarget(x.HTTP)
+	x.HeaderBytes, x.Pipelined = clientside.RequestHeader(w)
 	x.Owner = x
 	x.socket = k
 	x.receive(r)

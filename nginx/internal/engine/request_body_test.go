@@ -135,3 +135,31 @@ func TestStreamedRequestBody(t *testing.T) {
 		p.Close()
 	}
 }
+
+// The header's length is that of the bytes that were received, and what came with the request before is pipelined.
+func TestReceivedVariables(t *testing.T) {
+	s := serve(t, map[string]string{"nginx.conf": `events {} http { log_format l "$request_length $pipe"; access_log l.log l; server { location / { return 200; } } }`})
+	first, second := "GET / HTTP/1.1\nHost:  a\r\n\r\n", "POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi"
+	p := wiretest.Dial(t, s.first)
+	p.Send(first)
+	p.Status(200)
+	p.Send(first + second)
+	p.Status(200)
+	p.Status(200)
+	p.Ended()
+	equal(t, "the log", s.file("l.log"), fmt.Sprintf("%d .\n%d .\n%d p\n", len(first), len(first), len(second)))
+}
+
+// A program gets a length of a chunked body that was empty, too.
+func TestEmptyChunkedLength(t *testing.T) {
+	var got string
+	up := program(t, ",", func(text string) string {
+		got = text
+		return "Status: 204 None\r\n\r\n"
+	})
+	s := serve(t, server(`location / { scgi_pass `+up+`; scgi_param LENGTH $content_length; }`))
+	s.send("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+	if !strings.Contains(got, "LENGTH\x000\x00") {
+		t.Errorf("sent %q", got)
+	}
+}

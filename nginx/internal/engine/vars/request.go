@@ -21,6 +21,10 @@ type Request struct {
 	HTTP *http.Request
 	// Line is the request line as the client sent it.
 	Line string
+	// HeaderBytes is the length of the request's header section; 0 if it is not known, over HTTP/2 for instance.
+	HeaderBytes int
+	// Pipelined reports whether the header was received together with the request before.
+	Pipelined bool
 	// RequestURI is the path and the query as the client sent them.
 	RequestURI string
 	// URI is the decoded and normalised path. An internal redirect changes it.
@@ -78,6 +82,8 @@ type Body interface {
 	Text() string
 	// File returns the name of the file that the content is in, which may not be there any more; "" if it is in none.
 	File() string
+	// Len returns the length of the content.
+	Len() int64
 }
 
 // values are what is evaluated once for a request, or set by it.

@@ -23,7 +23,7 @@ var connectionVariables = map[string]Getter{
 	"https":               nonEmpty(https),
 	"nginx_version":       known(func(*Request) string { return NginxVersion }),
 	"pid":                 known(func(*Request) string { return strconv.Itoa(os.Getpid()) }),
-	"pipe":                known(func(*Request) string { return "." }),
+	"pipe":                known(pipe),
 	"remote_addr":         known((*Request).RemoteAddr),
 	"remote_port":         known(remotePort),
 	"scheme":              known((*Request).Scheme),

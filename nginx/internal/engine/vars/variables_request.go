@@ -93,10 +93,10 @@ func requestCompletion(r *Request) string {
 	return ""
 }
 
-// contentLength returns the header field: a chunked body has none.
+// contentLength returns the header field, or the length of a chunked body that was read.
 func contentLength(r *Request) (string, bool) {
 	s := r.HTTP.Header.Get("Content-Length")
-	if s == "" && r.HTTP.ContentLength > 0 {
+	if s == "" && (r.HTTP.ContentLength > 0 || r.HTTP.ContentLength == 0 && r.Body != nil && r.Body.Len() == 0) {
 		s = strconv.FormatInt(r.HTTP.ContentLength, 10)
 	}
 	return s, s != ""
@@ -114,6 +114,13 @@ func requestBodyFile(r *Request) string {
 		return ""
 	}
 	return r.Body.File()
+}
+
+func pipe(r *Request) string {
+	if r.Pipelined {
+		return "p"
+	}
+	return "."
 }
 
 func remoteUser(r *Request) string {
@@ -134,6 +141,9 @@ func requestID(r *Request) string {
 // requestLength counts the header as HTTP/1.1 would write it, and the body as far as its length
 // was announced.
 func requestLength(r *Request) string {
+	if r.HeaderBytes > 0 {
+		return strconv.FormatInt(int64(r.HeaderBytes)+max(r.HTTP.ContentLength, 0), 10)
+	}
 	n := len(r.Line) + len("\r\n\r\nHost: \r\n") + len(r.HTTP.Host)
 	for name, lines := range r.HTTP.Header {
 		for _, line := range lines {

@@ -338,6 +338,8 @@ type body string
 
 func (b body) Text() string { return string(b) }
 
+func (b body) Len() int64 { return int64(len(b)) }
+
 func (b body) File() string { return string(b) + ".file" }
 
 // Each variable of nginx's own modules exists: a file that logs one must load.
