@@ -19,6 +19,9 @@
 // A handler serves in any http.Server or http.ServeMux as well, without what the configuration says of connections, and
 // without its pages and its log for malformed requests.
 //
+// A program may serve locations by its own handlers (culvert_handler), and add directives and variables: see Options.Handlers,
+// Directive and Options.Variables.
+//
 // Package command is nginx's command line over it. Package conf reports of each directive whether culvert implements it,
 // can do without it, or refuses it; a configuration with a directive that is refused does not load, since ignoring it
 // would change what the configuration means.

@@ -139,3 +139,36 @@ func ExampleSetVariable() {
 	fmt.Println(w.Header().Get("X-Tenant"))
 	// Output: tenant of joe
 }
+
+// A variable whose value is a function's, for a map: what Go knows decides in the configuration.
+func ExampleOptions_variables() {
+	plans := map[string]string{"ann": "paid", "bob": "free"}
+	text := `events {} http { access_log off;
+		map $plan $limit { default 10; paid 1000; }
+		server { listen 127.0.0.1:8080; add_header X-Limit $limit; location / { empty_gif; } } }`
+	s, err := nginx.New(nginx.Options{
+		File:     "embedded.conf",
+		ReadFile: func(string) ([]byte, error) { return []byte(text), nil },
+		Stderr:   io.Discard,
+		Variables: map[string]func(*http.Request) (string, bool){
+			"plan": func(r *http.Request) (string, bool) {
+				user, _ := nginx.Variable(r, "arg_user")
+				plan, known := plans[user]
+				return plan, known
+			},
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	defer s.Close()
+	for _, user := range []string{"ann", "bob", "eve"} {
+		w := httptest.NewRecorder()
+		s.Listeners()[0].Handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/?user="+user, nil))
+		fmt.Println(user, w.Header().Get("X-Limit"))
+	}
+	// Output:
+	// ann 1000
+	// bob 10
+	// eve 10
+}

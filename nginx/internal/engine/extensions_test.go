@@ -451,3 +451,25 @@ func TestMiddlewareWrapsWriters(t *testing.T) {
 		t.Error(log)
 	}
 }
+
+// The memory of a request that a function of the program's has had is not used again: it may have kept the request.
+func TestProgramsHold(t *testing.T) {
+	pass := func([]engine.Occurrence) (culvert.Filter, error) {
+		return func(next http.Handler) http.Handler { return next }, nil
+	}
+	s, err := loadExtended(t, engine.Extensions{
+		Handlers:   map[string]http.Handler{"shows": shows},
+		Directives: []engine.Directive{{Name: "through", Middleware: pass}},
+		Variables:  map[string]func(*http.Request) (string, bool){"own": func(*http.Request) (string, bool) { return "", true }},
+	}, with(server(`location / { } location /handler { culvert_handler shows; } location /through { through; empty_gif; } location /own { return 200 $own; }`), "html/f", "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{"/f": false, "/handler": true, "/through": true, "/own": true} {
+		holds := 0
+		s.engine.Listeners()[0].Handler.ServeHTTP(lender{httptest.NewRecorder(), &holds}, httptest.NewRequest("GET", path, nil))
+		if (holds > 0) != want {
+			t.Errorf("%s is held: %v", path, !want)
+		}
+	}
+}
