@@ -1,7 +1,6 @@
 package http3
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -12,31 +11,55 @@ import (
 // bodiless are the methods of requests that rarely have a body. HTTP/3 shows by the end of the stream that there is none.
 var bodiless = []string{http.MethodGet, http.MethodHead, http.MethodDelete, http.MethodOptions, http.MethodTrace}
 
-// settleLength sets the length of a request that says none to 0 where nothing follows its header. Others may wait for a
-// response before they send. It reports false if the client has sent neither a body nor its end in time.
-func (c *conn) settleLength(w http.ResponseWriter, r *http.Request) bool {
+// endWait is how long the end of such a request is waited for, which mostly has come with its header.
+var endWait = 100 * time.Millisecond
+
+// settleLength sets the length of a request that says none to 0 where nothing follows its header.
+func settleLength(r *http.Request) {
 	if r.ContentLength >= 0 || !slices.Contains(bodiless, r.Method) {
-		return true
+		return
 	}
-	control := http.NewResponseController(w)
-	if t := c.server.settings.HandshakeTimeout; t > 0 {
-		_ = control.SetReadDeadline(time.Now().Add(t))
+	b := &peeked{ReadCloser: r.Body, done: make(chan struct{})}
+	go b.peek() // which ends at the latest with the handler: quic-go ends reads then
+	late := time.NewTimer(endWait)
+	defer late.Stop()
+	select {
+	case <-b.done:
+		if b.n == 0 && errors.Is(b.err, io.EOF) {
+			r.ContentLength, r.Body = 0, http.NoBody
+			return
+		}
+	case <-late.C:
 	}
-	var first [1]byte
-	n, err := io.ReadFull(r.Body, first[:])
-	switch {
-	case n > 0:
-		r.Body = prefixed{io.MultiReader(bytes.NewReader(first[:]), r.Body), r.Body}
-	case errors.Is(err, io.EOF):
-		r.ContentLength, r.Body = 0, http.NoBody
-	default:
-		panic(http.ErrAbortHandler)
-	}
-	return control.SetReadDeadline(time.Time{}) == nil
+	r.Body = b
 }
 
-// prefixed is a body of which the beginning was read.
-type prefixed struct {
-	io.Reader
-	io.Closer
+// peeked is a body of which the first byte is read in advance. A deadline could end a read inside a frame's header, so there is
+// none.
+type peeked struct {
+	io.ReadCloser
+	done  chan struct{} // closed when what follows is set
+	first [1]byte
+	n     int // 1: first has not been read
+	err   error
+}
+
+func (b *peeked) peek() {
+	defer close(b.done)
+	b.n, b.err = io.ReadFull(b.ReadCloser, b.first[:])
+}
+
+// Read implements io.Reader.
+func (b *peeked) Read(p []byte) (int, error) {
+	<-b.done
+	switch {
+	case len(p) == 0:
+		return 0, nil
+	case b.n > 0:
+		p[0], b.n = b.first[0], 0
+		return 1, nil
+	case b.err != nil:
+		return 0, b.err
+	}
+	return b.ReadCloser.Read(p)
 }

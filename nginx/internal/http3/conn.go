@@ -130,9 +130,7 @@ func (c *conn) handle(w http.ResponseWriter, r *http.Request) {
 	c.begin()
 	defer c.end()
 	r.Proto = "HTTP/3.0" // quic-go has the protocol of an extended CONNECT here
-	if !c.settleLength(w, r) {
-		return
-	}
+	settleLength(r)
 	if base := c.server.settings.BaseContext; base != nil {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()

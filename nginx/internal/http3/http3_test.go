@@ -418,3 +418,34 @@ func TestTokenKeys(t *testing.T) {
 		t.Error("keys are not those of the host key")
 	}
 }
+
+// A request whose end has not come is served nevertheless, and its body read as it comes.
+func TestRequestWithoutEnd(t *testing.T) {
+	before := endWait
+	endWait = time.Millisecond
+	t.Cleanup(func() { endWait = before })
+	f := start(t, Settings{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/read" {
+			_ = http.NewResponseController(w).Flush()
+			b, err := io.ReadAll(r.Body)
+			_, _ = fmt.Fprint(w, string(b), err)
+		}
+	})})
+	c := f.dial(nil)
+	for _, path := range []string{"/", "/read"} {
+		body, end := io.Pipe()
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://example.com"+path, body)
+		resp, err := c.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if path == "/read" {
+			_, _ = io.WriteString(end, "content")
+		}
+		end.Close()
+		if got, err := io.ReadAll(resp.Body); path == "/read" && (string(got) != "content<nil>" || err != nil) {
+			t.Errorf("%q, %v", got, err)
+		}
+		resp.Body.Close()
+	}
+}
