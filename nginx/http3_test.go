@@ -212,11 +212,38 @@ func TestHTTP3Off(t *testing.T) {
 	}
 }
 
-// Certificates of clients are verified as over TCP.
+// Certificates of clients are verified as over TCP, for the server that TLS has named.
 func TestHTTP3ClientCertificates(t *testing.T) {
-	_, addr := overQUIC(t, `server { listen ADDR quic; ssl_verify_client on; ssl_client_certificate b.test.crt; return 200 $ssl_client_s_dn; }`)
-	if resp, _ := fetched(t, overHTTP3(t, addr, "a.test"), "https://a.test/"); resp.StatusCode != http.StatusBadRequest {
-		t.Error(resp.Status)
+	s, addr := overQUIC(t, `server { listen ADDR quic; server_name a.test; ssl_verify_client on; ssl_client_certificate b.test.crt; return 200 "$ssl_client_verify $ssl_client_s_dn"; }
+		server { listen ADDR quic; server_name b.test; return 200 open; }`)
+	pair := func(name string) (list []tls.Certificate) {
+		if name == "" {
+			return nil
+		}
+		c, err := tls.LoadX509KeyPair(filepath.Join(s.dir, name+".crt"), filepath.Join(s.dir, name+".key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []tls.Certificate{c}
+	}
+	for _, tt := range []struct {
+		certificate, sni, host string
+		status                 int
+	}{
+		{"", "a.test", "a.test", http.StatusBadRequest}, {"a.test", "a.test", "a.test", http.StatusBadRequest},
+		{"b.test", "a.test", "a.test", http.StatusOK}, {"", "b.test", "a.test", http.StatusMisdirectedRequest}, {"", "b.test", "b.test", http.StatusOK},
+	} {
+		config := insecure()
+		config.ServerName = tt.sni
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			for _, c := range pair(tt.certificate) {
+				return &c, nil
+			}
+			return &tls.Certificate{}, nil
+		}
+		if resp, content := fetched(t, withTLS(t, addr, config), "https://"+tt.host+"/"); resp.StatusCode != tt.status || tt.certificate == "b.test" && content != "SUCCESS CN=b.test" {
+			t.Errorf("%+v: %s, %q", tt, resp.Status, content)
+		}
 	}
 }
 
