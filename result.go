@@ -13,8 +13,8 @@ type Result struct {
 	// filter of the program's own may set it. It is empty if there is none.
 	User string
 	// Attempts are the attempts in order. An attempt is appended when the header of its
-	// response was received, or when it failed. Until it ends, its Total, Sent, Received and
-	// Err are zero.
+	// response was received, or when it failed. Until it ends, its Total, Sent, Received, WireSent,
+	// WireReceived and Err are zero.
 	Attempts []Attempt
 	// BytesIn and BytesOut are the bytes that a tunnel carried from and to the client. They are
 	// 0 for exchanges that were not upgraded.
@@ -42,6 +42,9 @@ type Attempt struct {
 	// that of the response's content that the client was handed. They are 0 for a tunnel; see
 	// Result.
 	Sent, Received int64
+	// WireSent and WireReceived are the bytes that were sent to the target and received from it over HTTP/1.1, header sections
+	// and chunks included, TLS left out. They are 0 if they are not known: over HTTP/2, for a tunnel, or a transport of the program's own.
+	WireSent, WireReceived int64
 	// Err is why the attempt failed, nil if it did not.
 	Err error
 }

@@ -28,8 +28,11 @@ type exchangeResult struct {
 	after          time.Duration // the time to the header of the response
 	waited         time.Duration // the part of it that the target is to blame for
 	sent, received int64
-	dropped        bool // the response, for that of another target, which has been leased
-	detached       bool // a tunnel runs, and gives the target back at its end
+	// bytes of the connection, headers included; 0: not known
+	wireSent, wireReceived int64
+
+	dropped  bool // the response, for that of another target, which has been leased
+	detached bool // a tunnel runs, and gives the target back at its end
 }
 
 // transportExchange runs over an http.RoundTripper.

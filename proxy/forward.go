@@ -320,7 +320,8 @@ func (f *forwarding) attemptAt(lease upstream.Lease) (exchangeResult, *culvert.E
 	}
 	if f.record != nil {
 		f.record.FinishAttempt(culvert.Attempt{Target: lease.Addr(), Status: result.status, TimeToHeader: result.after,
-			Total: time.Since(f.started), Sent: result.sent, Received: result.received, Err: failure})
+			Total: time.Since(f.started), Sent: result.sent, Received: result.received,
+			WireSent: result.wireSent, WireReceived: result.wireReceived, Err: failure})
 	}
 	return result, err
 }

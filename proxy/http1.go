@@ -49,7 +49,9 @@ func (e *http1Exchange) exchange(f *forwarding) (exchangeResult, *culvert.Error)
 	x.setHeader()
 	resp, err := e.pool.Do(&x.Call)
 	if err != nil {
-		return exchangeResult{sent: c.body.Sent()}, x.failure(err)
+		result := exchangeResult{sent: c.body.Sent()}
+		result.wireSent, result.wireReceived = x.Bytes()
+		return result, x.failure(err)
 	}
 	defer x.Close() // also where a hook panics
 	c.body.HeaderReceived()
@@ -57,6 +59,7 @@ func (e *http1Exchange) exchange(f *forwarding) (exchangeResult, *culvert.Error)
 	if f.retryStatus(resp.StatusCode) && f.leaseInstead(&c.body) {
 		clear(x.Header)
 		result.dropped, result.sent = true, c.body.Sent()
+		result.wireSent, result.wireReceived = x.Bytes()
 		x.Release()
 		return result, nil
 	}
@@ -65,6 +68,7 @@ func (e *http1Exchange) exchange(f *forwarding) (exchangeResult, *culvert.Error)
 	}
 	result.received, err = f.relay(c, resp, x.Header != nil)
 	result.sent = c.body.Sent()
+	result.wireSent, result.wireReceived = x.Bytes()
 	if err != nil {
 		return result, refineOwn(out.Context(), errs.As(err), c)
 	}

@@ -40,6 +40,9 @@ func testRecordOfAttempts(t *testing.T, via path) {
 	if b.Target != second || b.Status != 200 || b.Err != nil || b.Received != 2 || b.TimeToHeader <= 0 || b.Total < b.TimeToHeader {
 		t.Errorf("second try %+v", b)
 	}
+	if counted := via == ownExchange; (a.WireReceived > 0) != counted || (b.WireReceived == int64(len(ok))) != counted || (b.WireSent > 5) != counted {
+		t.Errorf("bytes of the connections: %d and %d received, %d sent", a.WireReceived, b.WireReceived, b.WireSent)
+	}
 }
 
 // An attempt is recorded when its header has been received: ModifyResponse and the hooks of

@@ -54,6 +54,9 @@ type Call struct {
 	began      bool        // the first byte of a response was received
 	headerEnds time.Time   // when the response's header must have been received; zero: not settled yet
 
+	sentBefore, receivedBefore int64 // over the connection
+	sentBytes, receivedBytes   int64 // over one that was given back
+
 	received header
 	ends     framing
 	body     Body

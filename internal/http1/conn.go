@@ -40,6 +40,8 @@ type Conn struct {
 	socket   bool    // net is a socket that peek looks at
 	one      [1]byte // for Clean
 
+	received, sent atomic.Int64 // bytes, those of TLS left out
+
 	interrupted atomic.Bool
 	writeFailed atomic.Bool
 	mu          sync.Mutex // guards the deadlines
@@ -83,7 +85,9 @@ func (c *Conn) StartReadTimeout(d time.Duration) {
 // Read reads from the connection: R does.
 func (c *Conn) Read(p []byte) (int, error) {
 	c.extendRead()
-	return c.net.Read(p)
+	n, err := c.net.Read(p)
+	c.received.Add(int64(n))
+	return n, err
 }
 
 // extendRead sets the deadline of a read.
@@ -124,6 +128,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 		c.extendWrite(d)
 	}
 	n, err := c.net.Write(p)
+	c.sent.Add(int64(n))
 	if err != nil {
 		c.writeFailed.Store(true)
 	}
@@ -137,7 +142,9 @@ func (c *Conn) writeAndAwait(p []byte) (n int, late bool) {
 		return 0, false
 	}
 	c.extendRead()
-	return c.peek.sendAndAwait(p)
+	n, late = c.peek.sendAndAwait(p)
+	c.sent.Add(int64(n))
+	return n, late
 }
 
 // WriteWithin writes as much of p as a socket takes within d, or nothing where it can't be told how much of p has been
@@ -150,6 +157,7 @@ func (c *Conn) WriteWithin(p []byte, d time.Duration) (n int, err error) {
 	}
 	c.limitWrite(time.Now().Add(d))
 	n, err = c.net.Write(p)
+	c.sent.Add(int64(n))
 	if c.pool.o.WriteTimeout <= 0 {
 		c.limitWrite(time.Time{})
 	}

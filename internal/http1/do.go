@@ -100,6 +100,7 @@ func (c *Call) connect(addr Addr, fresh bool) (err error) {
 		return err
 	}
 	c.unwatch, c.late = nil, false
+	c.sentBefore, c.receivedBefore = c.conn.sent.Load(), c.conn.received.Load()
 	c.Hooks.Connected()
 	if c.conn.Last == c.closes {
 		return nil
@@ -221,8 +222,18 @@ func (c *Call) Release() {
 		c.Close()
 		return
 	}
+	c.sentBytes, c.receivedBytes = c.Bytes()
 	c.conn.Keep()
 	c.conn = nil
+}
+
+// Bytes returns how many bytes were sent and received over the last connection of the call by now, headers included, and
+// those of TLS not.
+func (c *Call) Bytes() (sent, received int64) {
+	if c.conn == nil {
+		return c.sentBytes, c.receivedBytes
+	}
+	return c.conn.sent.Load() - c.sentBefore, c.conn.received.Load() - c.receivedBefore
 }
 
 // reusable reports whether nothing remains on the connection, and nothing uses it any more.
@@ -241,6 +252,7 @@ func announcesClose(r *http.Request) bool {
 func (c *Call) Close() {
 	if c.conn != nil {
 		c.stopWatching()
+		c.sentBytes, c.receivedBytes = c.Bytes()
 		c.conn.Close()
 		c.conn = nil
 	}

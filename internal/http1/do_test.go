@@ -186,6 +186,30 @@ func (ready) Close() error   { return nil }
 func (ready) Ready() bool    { return true }
 func (ready) Received() bool { return false }
 
+// The bytes of each call are counted, headers included, also over a connection that was used before.
+func TestBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lengths := make(chan int, 3)
+		s := newScripted(t, http1.Options{}, func(_ int32, p *wiretest.Peer) {
+			for _, body := range []string{"", "body", "4\r\nbody\r\n0\r\n\r\n"} {
+				header := p.Header()
+				p.Receive(body)
+				lengths <- len(header) + len(body)
+				p.Send(ok)
+			}
+		})
+		for i, r := range []*http.Request{text(t.Context(), "GET", ""), text(t.Context(), "POST", "body"), request(t.Context(), "POST", strings.NewReader("body"), -1)} {
+			c := &http1.Call{Request: r}
+			if status, _, err := s.send(c); status != 200 || err != nil {
+				t.Fatalf("%d: %d, %v", i, status, err)
+			}
+			if sent, received := c.Bytes(); sent != int64(<-lengths) || received != int64(len(ok)) {
+				t.Errorf("%d: %d sent, %d received", i, sent, received)
+			}
+		}
+	})
+}
+
 // What ends under a request on a kept connection is sent again, over a fresh one, if the target may get it twice. Everything else
 // is an error, which says if the connection was a kept one.
 func TestStaleConnection(t *testing.T) {

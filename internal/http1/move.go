@@ -44,6 +44,7 @@ func (b *Body) Move(w io.ReaderFrom, before func(), after func(n int64) error) (
 			src = struct{ io.Reader }{src}
 		}
 		m, err := w.ReadFrom(src)
+		b.conn.received.Add(m)
 		n += m
 		if b.took(m); err != nil {
 			return n, nil, err

@@ -68,6 +68,7 @@ func (c *Conn) take(src *net.TCPConn, n int64) (int64, error) {
 		from = struct{ io.Reader }{piece} // see Body.Move
 	}
 	moved, err := c.Raw().ReadFrom(from)
+	c.sent.Add(moved)
 	if err == nil && moved < n {
 		err = io.ErrUnexpectedEOF // the client's socket was read by another
 	}

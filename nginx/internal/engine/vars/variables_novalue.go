@@ -10,9 +10,6 @@ var novalue = map[string]Getter{
 	// The kernel's figures of the client's connection are not read.
 	"tcpinfo_rtt": none, "tcpinfo_rttvar": none, "tcpinfo_snd_cwnd": none, "tcpinfo_rcv_space": none,
 
-	// The bytes of the header, which nginx counts as well, are not known.
-	"upstream_bytes_received": none, "upstream_bytes_sent": none,
-
 	// Their modules are not there.
 	"memcached_key": none,
 	"uid_reset":     none,

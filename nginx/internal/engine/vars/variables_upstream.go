@@ -17,6 +17,8 @@ var upstreamVariables = map[string]Getter{
 	"upstream_cache_etag":          none, // there is no cache
 	"upstream_cache_last_modified": none,
 	"upstream_cache_status":        none,
+	"upstream_bytes_received":      perTry(func(t culvert.Attempt) string { return wireBytes(t, t.WireReceived) }),
+	"upstream_bytes_sent":          perTry(func(t culvert.Attempt) string { return wireBytes(t, t.WireSent) }),
 	"upstream_connect_time":        perTry(upstreamConnectTime),
 	"upstream_response_length":     perTry(func(t culvert.Attempt) string { return strconv.FormatInt(t.Received, 10) }),
 	"upstream_header_time":         perTry(upstreamHeaderTime),
@@ -44,6 +46,14 @@ func perTry(get func(culvert.Attempt) string) Getter {
 		}
 		return list.String(), true
 	}
+}
+
+// wireBytes returns "-" where the bytes of a response were not counted.
+func wireBytes(t culvert.Attempt, n int64) string {
+	if t.WireReceived == 0 && t.Status != 0 {
+		return "-"
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 // upstreamResponseTime returns "-" until the whole response has been received.

@@ -38,7 +38,7 @@ func request() *vars.Request {
 		UpstreamHeader: http.Header{"Server": {"up"}},
 		Upstream: &culvert.Result{Attempts: []culvert.Attempt{
 			{Target: "10.0.0.1:1", Total: 5 * time.Millisecond, Err: &culvert.Error{Kind: culvert.DialFailed}},
-			{Target: "10.0.0.2:1", Status: 200, TimeToConnect: time.Millisecond, Received: 17, TimeToHeader: 3 * time.Millisecond, Total: 1234 * time.Millisecond},
+			{Target: "10.0.0.2:1", Status: 200, TimeToConnect: time.Millisecond, Received: 17, WireSent: 40, WireReceived: 90, TimeToHeader: 3 * time.Millisecond, Total: 1234 * time.Millisecond},
 		}},
 	}
 }
@@ -86,6 +86,7 @@ func TestVariables(t *testing.T) {
 		"$is_request_port$request_port": ":8080",
 		"$upstream_connect_time":        "-, 0.001",
 		"$upstream_response_length":     "0, 17",
+		"$upstream_bytes_sent|$upstream_bytes_received":        "0, 40|0, 90",
 		"$request_body|$request_body_file|$request_completion": "hello|hello.file|OK",
 		"$http2$http3$msie":                         "",
 		"$upstream_cache_status$ssl_session_reused": "",
@@ -346,7 +347,7 @@ func (b body) File() string { return string(b) + ".file" }
 func TestVariablesWithoutAValue(t *testing.T) {
 	for _, name := range []string{"ssl_sigalg", "ssl_client_sigalg",
 		"ssl_ech_status", "ssl_ech_outer_server_name", "tcpinfo_rtt", "tcpinfo_rttvar",
-		"tcpinfo_snd_cwnd", "tcpinfo_rcv_space", "upstream_bytes_received", "upstream_bytes_sent",
+		"tcpinfo_snd_cwnd", "tcpinfo_rcv_space",
 		"memcached_key", "uid_reset", "proxy_protocol_tlv_alpn", "proxy_protocol_tlv_0xae",
 		"upstream_trailer_x", "arg_", "http_", "cookie_", "sent_http_", "upstream_http_"} {
 		v, err := vars.NewScope(nil).Compile("[$" + name + "]")
