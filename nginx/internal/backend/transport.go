@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/clientbody"
 )
 
 // Protocol encodes requests and decodes responses. Its methods are safe for concurrent use.
@@ -244,6 +245,12 @@ func (l *lateBody) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// Ready implements clientbody.Receiver.
+func (l *lateBody) Ready() bool { return clientbody.Ready(l.body) }
+
+// Received implements clientbody.Receiver.
+func (l *lateBody) Received() bool { return clientbody.Received(l.body) }
 
 // Close implements io.Closer.
 func (l *lateBody) Close() error { return l.body.Close() }

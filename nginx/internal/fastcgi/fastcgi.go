@@ -55,7 +55,7 @@ func (p protocol) write(w *bufio.Writer, r *http.Request, params []byte) error {
 	writeRecord(w, typeParams, nil)
 	err := cgi.EachPiece(r, func(piece []byte) error {
 		writeRecord(w, typeStdin, piece)
-		return w.Flush()
+		return cgi.FlushBefore(w, r)
 	})
 	if err != nil {
 		return err
