@@ -33,7 +33,7 @@ type chunkReader struct {
 func (c *chunkReader) read(r *bufio.Reader, p []byte) (n int, err error) {
 	for !c.last {
 		if c.left == 0 {
-			if n > 0 && !c.received(r) {
+			if n > 0 && !c.ready(r) {
 				return n, nil
 			}
 			if err := c.next(r); err != nil {
@@ -56,24 +56,36 @@ func (c *chunkReader) read(r *bufio.Reader, p []byte) (n int, err error) {
 	return n, io.EOF
 }
 
-// ready reports whether read returns at once.
+// ready reports whether read returns at once: the next byte of content was received, or the whole end of the body, or
+// what is malformed. A chunk's line alone is not enough.
 func (c *chunkReader) ready(r *bufio.Reader) bool {
-	if c.left > 0 {
-		return r.Buffered() > 0
-	}
-	return c.last || c.received(r)
-}
-
-// received reports whether the next chunk's line was.
-func (c *chunkReader) received(r *bufio.Reader) bool {
 	b, _ := r.Peek(r.Buffered())
-	if c.within {
-		if len(b) < 2 {
-			return false
-		}
+	switch {
+	case c.left > 0:
+		return len(b) > 0
+	case c.last:
+		return endReceived(b)
+	case c.within && len(b) < 2:
+		return false
+	case c.within && (b[0] != '\r' || b[1] != '\n'):
+		return true
+	case c.within:
 		b = b[2:]
 	}
-	return bytes.IndexByte(b, '\n') >= 0
+	i := bytes.IndexByte(b, '\n')
+	if i < 1 || b[i-1] != '\r' {
+		return i >= 0 || r.Buffered() == r.Size()
+	}
+	size, err := c.size(b[:i-1])
+	if err != nil || size > 0 {
+		return err != nil || len(b) > i+1
+	}
+	return endReceived(b[i+1:])
+}
+
+// endReceived reports whether what stands behind the last chunk was received: an empty line, perhaps behind trailers.
+func endReceived(b []byte) bool {
+	return bytes.HasPrefix(b, []byte("\r\n")) || bytes.Contains(b, []byte("\r\n\r\n"))
 }
 
 // next reads the end of a chunk and the line of the one behind it.

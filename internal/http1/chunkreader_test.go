@@ -119,14 +119,18 @@ func TestReceived(t *testing.T) {
 		{"hello", 5, true, true, "hello"},
 		{"helloGET", 5, true, true, "hello"},
 		{"5", -1, false, false, ""},
-		{"5\r\n", -1, true, false, ""},
+		{"5\r\n", -1, false, false, ""},
 		{"5\r\nhe", -1, true, false, "he"},
 		{"5\r\nhello\r\n", -1, true, false, "hello"},
 		{"5\r\nhello\r\n5\r\nwo", -1, true, false, "hellowo"},
-		{"5\r\nhello\r\n0\r\n", -1, true, false, ""},
+		{"5\r\nhello\r\n5\r\n", -1, true, false, "hello"},
+		{"5\r\nhello\r\n0\r\n", -1, true, false, "hello"},
+		{"5\r\nhello\r\n0\r\nA: b\r\n", -1, true, false, "hello"},
+		{"0\r\n", -1, false, false, ""},
+		{"0\r\nA: b\r\n", -1, false, false, ""},
 		{"5\r\nhello\r\n0\r\n\r\nGET", -1, true, true, "hello"},
 		{"5\r\nhello\r\n0\r\nA: b\r\n\r\n", -1, true, true, "hello"},
-		{"5\r\nhelloX", -1, true, false, ""},
+		{"5\r\nhelloX", -1, true, false, "hello"},
 	} {
 		r, w := io.Pipe()
 		go func() { _, _ = io.WriteString(w, test.raw+"|") }()

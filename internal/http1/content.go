@@ -88,6 +88,8 @@ func (b *Content) Ready() bool {
 	switch {
 	case b.err != nil:
 		return true
+	case b.tail != nil: // a part of the trailers was read
+		return false
 	case b.chunked:
 		return b.chunks.ready(b.r)
 	}

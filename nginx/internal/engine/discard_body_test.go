@@ -30,3 +30,15 @@ func TestMalformedChunks(t *testing.T) {
 	equal(t, "an error", s.send("GET /gone"+head+"zz\r\n").StatusCode, 410)
 	equal(t, "a half body", s.send("GET /text"+head+"5\r\nhel").StatusCode, 200)
 }
+
+// A response does not wait for the rest of a body that it does not need.
+func TestResponseBeforeTheBodysEnd(t *testing.T) {
+	s := serve(t, server(`location / { return 200 text; }`))
+	for _, body := range []string{"", "5", "5\r\n", "5\r\nhe", "5\r\nhello\r\n", "5\r\nhello\r\n0\r\n", "0\r\n", "0\r\nA: b\r\n"} {
+		client := wiretest.Dial(t, s.first)
+		client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
+		if got, _ := client.Response("POST"); got.StatusCode != 200 {
+			t.Errorf("%q: %d", body, got.StatusCode)
+		}
+	}
+}
