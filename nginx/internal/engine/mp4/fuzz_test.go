@@ -2,6 +2,7 @@ package mp4_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"testing"
 
@@ -51,5 +52,22 @@ func TestErrors(t *testing.T) {
 	}
 	if _, err := mp4.Cut(bytes.NewReader(file), int64(len(file)), mp4.Options{}); !errors.Is(err, mp4.ErrWhole) {
 		t.Error(err)
+	}
+}
+
+// Boxes inside of each other, as deep as the default limit allows, end in an error, and not the process.
+func TestDepth(t *testing.T) {
+	for _, name := range []string{"minf", "stbl", "mdia", "trak"} {
+		names := []string{"moov", "trak", "mdia"}
+		for range 10 << 20 / 8 {
+			names = append(names, name)
+		}
+		file := make([]byte, 0, 8*len(names))
+		for i, name := range names {
+			file = append(binary.BigEndian.AppendUint32(file, uint32(8*(len(names)-i))), name...)
+		}
+		if p, err := mp4.Cut(bytes.NewReader(file), int64(len(file)), mp4.Options{Start: 1, MaxMovie: 20 << 20}); p != nil || err == nil {
+			t.Errorf("%s: %v, %v", name, p, err)
+		}
 	}
 }

@@ -74,21 +74,50 @@ func (t *track) remaining(duration uint64, scale uint32) (uint64, error) {
 	return t.file.shorten(duration-start, scale), nil
 }
 
-// readMedia reads a box of mdia, or of a box inside of it.
+// readMedia reads a box of mdia. Each box is read where it belongs alone, so that the depth is bounded, whatever the file says.
 func (t *track) readMedia(name string, content []byte) (err error) {
-	raw := map[string]*[]byte{"hdlr": &t.hdlr, "vmhd": &t.vmhd, "smhd": &t.smhd, "dinf": &t.dinf, "stsd": &t.stsd}
-	tables := map[string]struct {
-		to    **table
-		width int
-	}{"stts": {&t.times, 2}, "stss": {&t.keys, 1}, "ctts": {&t.offsets, 2}, "stsc": {&t.chunks, 3}}
 	switch name {
 	case "mdhd":
 		if t.mdhd, err = once(t.mdhd, content, name); err == nil {
 			t.duration, err = t.remaining(t.mdhd.duration, t.mdhd.scale)
 		}
 		return err
-	case "minf", "stbl":
-		return each(content, t.readMedia)
+	case "hdlr":
+		return keepBox(&t.hdlr, name, content)
+	case "minf":
+		return each(content, t.readInformation)
+	}
+	return nil
+}
+
+// readInformation reads a box of minf.
+func (t *track) readInformation(name string, content []byte) error {
+	switch name {
+	case "vmhd":
+		return keepBox(&t.vmhd, name, content)
+	case "smhd":
+		return keepBox(&t.smhd, name, content)
+	case "dinf":
+		return keepBox(&t.dinf, name, content)
+	case "stbl":
+		return each(content, t.readSamples)
+	}
+	return nil
+}
+
+// readSamples reads a box of stbl.
+func (t *track) readSamples(name string, content []byte) (err error) {
+	switch name {
+	case "stsd":
+		return keepBox(&t.stsd, name, content)
+	case "stts":
+		return readTable(&t.times, name, content, 2)
+	case "stss":
+		return readTable(&t.keys, name, content, 1)
+	case "ctts":
+		return readTable(&t.offsets, name, content, 2)
+	case "stsc":
+		return readTable(&t.chunks, name, content, 3)
 	case "stsz":
 		if t.sizes != nil {
 			return twice(name)
@@ -98,18 +127,24 @@ func (t *track) readMedia(name string, content []byte) (err error) {
 	case "stco", "co64":
 		return t.readPlaces(content, name)
 	}
-	if to := raw[name]; to != nil {
-		if *to != nil {
-			return twice(name)
-		}
-		*to = appendBox(nil, name, content)
+	return nil
+}
+
+// keepBox keeps a box as it is that may be there once.
+func keepBox(to *[]byte, name string, content []byte) error {
+	if *to != nil {
+		return twice(name)
 	}
-	if into := tables[name]; into.to != nil {
-		if *into.to != nil {
-			return twice(name)
-		}
-		*into.to, err = parseTable(content, name, into.width)
+	*to = appendBox(nil, name, content)
+	return nil
+}
+
+// readTable reads a table that may be there once.
+func readTable(to **table, name string, content []byte, width int) (err error) {
+	if *to != nil {
+		return twice(name)
 	}
+	*to, err = parseTable(content, name, width)
 	return err
 }
 
