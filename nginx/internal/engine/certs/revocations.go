@@ -169,9 +169,9 @@ func (r *Revocations) checkUnknown(sent []*x509.Certificate, unknown error) erro
 	if r == nil {
 		return unknown
 	}
-	chain := sent[:1:1]
+	chain, checks := sent[:1:1], maxChecks
 	for !selfIssued(chain[len(chain)-1]) && len(chain) < len(sent) {
-		issuer := issuerIn(sent[1:], chain[len(chain)-1])
+		issuer := issuerIn(sent[1:], chain[len(chain)-1], &checks)
 		if issuer == nil {
 			break
 		}
@@ -188,10 +188,20 @@ func (r *Revocations) checkUnknown(sent []*x509.Certificate, unknown error) erro
 
 func selfIssued(c *x509.Certificate) bool { return bytes.Equal(c.RawIssuer, c.RawSubject) }
 
-// issuerIn returns the certificate among certs that has signed c, nil if there is none.
-func issuerIn(certs []*x509.Certificate, c *x509.Certificate) *x509.Certificate {
+// maxChecks bounds the signatures that are checked for what one peer has sent, as crypto/x509 bounds its own search.
+const maxChecks = 100
+
+// issuerIn returns the certificate among certs that has signed c, nil if there is none. It makes no more than left checks, which it
+// counts down: the peer chooses how many certificates of one name it sends.
+func issuerIn(certs []*x509.Certificate, c *x509.Certificate, left *int) *x509.Certificate {
 	for _, issuer := range certs {
-		if bytes.Equal(issuer.RawSubject, c.RawIssuer) && c.CheckSignatureFrom(issuer) == nil {
+		if !bytes.Equal(issuer.RawSubject, c.RawIssuer) {
+			continue
+		}
+		if *left--; *left < 0 {
+			return nil
+		}
+		if c.CheckSignatureFrom(issuer) == nil {
 			return issuer
 		}
 	}

@@ -118,13 +118,14 @@ func (v *Verifier) Chain(certs []*x509.Certificate) ([]*x509.Certificate, error)
 // endsWithOther reports whether a chain without a root ends with a trusted certificate, which nginx does not count as one of an unknown
 // issuer.
 func (v *Verifier) endsWithOther(sent []*x509.Certificate) bool {
-	c := sent[0]
-	for range len(sent) + len(v.Others) {
-		issuer := issuerIn(slices.Concat(sent[1:], v.Others), c)
-		if issuer == nil {
+	if len(v.Others) == 0 {
+		return false
+	}
+	c, all, checks := sent[0], slices.Concat(sent[1:], v.Others), maxChecks
+	for issuer := c; issuer != nil; issuer = issuerIn(all, c, &checks) {
+		if c = issuer; selfIssued(c) {
 			break
 		}
-		c = issuer
 	}
 	return slices.ContainsFunc(v.Others, c.Equal)
 }
