@@ -68,7 +68,9 @@ func (x *exchange) received() int {
 		if x.HTTP.ProtoMajor == 1 { // HTTP/2 ends only the stream
 			x.w.Header().Set("Connection", "close")
 		}
-		_ = x.checkClient() // its error is $ssl_client_verify's
+		if x.HTTP.TLS != nil && serverBySNI(x) == x.server { // another server's rules are not those of the connection
+			_ = x.checkClient() // its error is $ssl_client_verify's
+		}
 		x.logRefusal()
 		return x.refused
 	}
