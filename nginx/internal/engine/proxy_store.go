@@ -77,13 +77,14 @@ func (s *storeRule) file(x *exchange, h http.Header) dav.File {
 	return f
 }
 
-// storeResponse returns a filter that writes the upstream's response, if it has status 200 and is complete, to its file.
+// storeResponse returns a filter that writes the upstream's response, if it has status 200 and is complete, to its file. Behind
+// X-Accel-Redirect another location's upstream may respond, whose own settings count.
 func storeResponse(x *exchange) culvert.Filter {
-	s := x.passSettings().store
+	s, l := x.passSettings().store, x.level
 	var file *storedBody
 	return filters.OnResponse(filters.ResponseHooks{
 		Body: func(_ *http.Request, status int, h http.Header, w io.Writer) io.WriteCloser {
-			if status != http.StatusOK || !x.proxy.responded || x.HTTP.Method == http.MethodHead {
+			if status != http.StatusOK || !x.proxy.responded || x.level != l || x.HTTP.Method == http.MethodHead {
 				return nil
 			}
 			f := s.file(x, h)

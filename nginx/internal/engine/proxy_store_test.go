@@ -19,6 +19,9 @@ func TestProxyStore(t *testing.T) {
 		if r.URL.Path == "/none" {
 			w.WriteHeader(http.StatusNotFound)
 		}
+		if r.URL.Path == "/redirect" {
+			w.Header().Set("X-Accel-Redirect", "/off/off")
+		}
 		_, _ = w.Write([]byte("content of " + r.URL.Path))
 	}))
 	defer target.Close()
@@ -33,7 +36,7 @@ func TestProxyStore(t *testing.T) {
 		location /off/ { proxy_pass ` + target.URL + `; location /off/off { proxy_pass ` + target.URL + `; proxy_store off; } }
 		location /broken { proxy_pass http://` + broken + `; proxy_store on; }
 		} }`})
-	for _, path := range []string{"/a/b/c", "/a/old", "/none", "/path/x?to=data/p", "/path/y?to=", "/path/z?to=data/../../q", "/off/x", "/off/off"} {
+	for _, path := range []string{"/a/b/c", "/a/old", "/none", "/path/x?to=data/p", "/path/y?to=", "/path/z?to=data/../../q", "/off/x", "/off/off", "/redirect"} {
 		s.get(path, "Accept-Encoding: gzip")
 	}
 	s.request("HEAD", "/head")
