@@ -62,11 +62,13 @@ func TestCache(t *testing.T) {
 		f.expect(c, "1", "1")
 		f.write("1", "new")
 		f.expect(c, "1", "1")
+		time.Sleep(time.Second)
 		f.expect(c, "2", "2")
 		f.expect(c, "3", "3") // which takes the place of 1
 		f.write("2", "new")
+		time.Sleep(time.Second)
 		f.expect(c, "2", "2")
-		f.expect(c, "1", "new")
+		f.expect(c, "1", "new") // in place of 3
 		time.Sleep(2 * time.Minute)
 		f.expect(c, "2", "new")
 		os.Remove(filepath.Join(f.dir, "2"))
