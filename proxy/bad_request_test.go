@@ -82,6 +82,12 @@ func testBrokenChunk(t *testing.T, via path) {
 	if e := failed.only(t); e.Kind != culvert.BadRequest || e.Target != "" || e.HeaderSent {
 		t.Errorf("failure %#v", e)
 	}
+	if via != httpTransport && wiretest.OwnServer() { // what was received of the body is read before the header is sent
+		if len(requests) > 0 {
+			t.Error("the target got a request")
+		}
+		return
+	}
 	if got := wiretest.Await(t, requests, "request"); got.err == nil {
 		t.Errorf("the target got a complete request with body %q", got.body)
 	}
