@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/culvert-go/culvert"
@@ -29,13 +30,13 @@ func TestConnPanicsUnderABody(t *testing.T) {
 			if method != "Write" {
 				return
 			}
-			if writes++; writes > 1 { // the first one is the header
+			if writes++; writes > 1 { // the first one is the header, perhaps with the body's first bytes
 				panic("a fault of the program")
 			}
 		}}, err
 	}}, echoTarget(t, upstream.HTTP1))
 	p := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, ownExchange, proxy.Options{Upstream: g, OnError: f.add})))
-	p.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
+	p.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n10000\r\n" + strings.Repeat("x", 0x10000) + "\r\n0\r\n\r\n")
 	p.Status(http.StatusInternalServerError)
 	if e := f.only(t); e.Kind != culvert.Internal || e.TargetSide() {
 		t.Errorf("failure %#v", e)
