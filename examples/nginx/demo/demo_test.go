@@ -151,7 +151,7 @@ func TestSocket(t *testing.T) {
 	getJSON(t, "http://"+addr+"/socket/received?run", &got)
 	want := []received{
 		{"/socket/before?run", "", "", 404},
-		{"/socket/now?run", "websocket", "Upgrade", 101},
+		{"/socket/now?run", "websocket", "upgrade", 101}, // as the configuration spells it
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("received %v, want %v", got, want)
