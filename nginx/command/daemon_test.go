@@ -26,6 +26,19 @@ func (p *process) pid(name string) int {
 	return pid
 }
 
+// another waits for the file to name another process than old, and ends that one with the test. What is compared is what is
+// returned: while the file is written anew it is empty, and a signal to 0 goes to the test's own process group.
+func (p *process) another(name string, old int) int {
+	p.t.Helper()
+	pid := 0
+	p.eventually("has started another process", func() bool {
+		pid = p.pid(name)
+		return pid > 0 && pid != old
+	})
+	p.t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	return pid
+}
+
 // runs reports whether a process is there.
 func runs(pid int) bool { return pid > 0 && syscall.Kill(pid, 0) == nil }
 
@@ -52,8 +65,7 @@ func TestDaemon(t *testing.T) {
 	if err := cmd.Run(); err != nil || output.Len() > 0 {
 		t.Fatalf("%v, printed %q\n%s", err, output.String(), p.file("error.log"))
 	}
-	pid := p.pid("nginx.pid")
-	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	pid := p.another("nginx.pid", 0)
 	if pid == cmd.Process.Pid || !runs(pid) {
 		t.Fatalf("the pid file has %d, the command was %d", pid, cmd.Process.Pid)
 	}
@@ -109,9 +121,7 @@ func TestUpgrade(t *testing.T) {
 		t.Fatalf("got %q", got)
 	}
 	p.signal(syscall.SIGUSR2)
-	p.eventually("has started another process", func() bool { return p.pid("nginx.pid") > 0 && p.pid("nginx.pid") != old })
-	next := p.pid("nginx.pid")
-	t.Cleanup(func() { _ = syscall.Kill(next, syscall.SIGKILL) })
+	next := p.another("nginx.pid", old)
 	if got := p.pid("nginx.pid.oldbin"); got != old {
 		t.Errorf("nginx.pid.oldbin has %d, want %d", got, old)
 	}
@@ -149,12 +159,9 @@ func TestUpgradeIsTakenBack(t *testing.T) {
 	if err := p.command("-g", "daemon on;").Run(); err != nil {
 		t.Fatalf("%v\n%s", err, p.file("error.log"))
 	}
-	old := p.pid("nginx.pid")
-	t.Cleanup(func() { _ = syscall.Kill(old, syscall.SIGKILL) })
+	old := p.another("nginx.pid", 0)
 	_ = syscall.Kill(old, syscall.SIGUSR2)
-	p.eventually("has started another process", func() bool { return p.pid("nginx.pid") > 0 && p.pid("nginx.pid") != old })
-	next := p.pid("nginx.pid")
-	t.Cleanup(func() { _ = syscall.Kill(next, syscall.SIGKILL) })
+	next := p.another("nginx.pid", old)
 	p.eventually("shares the connections", func() bool { return p.get("/") == strconv.Itoa(next) })
 	_ = syscall.Kill(old, syscall.SIGWINCH)
 	p.eventually("has stopped accepting", func() bool {
