@@ -96,6 +96,10 @@ func (e *errorPageRule) serve(x *exchange) int {
 		x.errStatus, x.Status = http.StatusBadRequest, http.StatusBadRequest
 	}
 	target := e.target.String(&x.Request)
+	if status := x.failedPattern(); status != 0 {
+		x.failed = true // this page can't be sent for it either
+		return status
+	}
 	w := x.w
 	if x.errStatus != 0 {
 		w = &statusWriter{ResponseWriter: x.w, status: x.errStatus}

@@ -46,7 +46,11 @@ func serveIndex(x *exchange, w http.ResponseWriter) (status int, done bool) {
 	if !strings.HasSuffix(x.URI, "/") || !readsFile(x.HTTP.Method) {
 		return 0, false
 	}
-	if uri, found := indexFile(x); found {
+	uri, found := indexFile(x)
+	if status := x.failedPattern(); status != 0 {
+		return status, true
+	}
+	if found {
 		return x.redirect(w, uri, x.Args), true
 	}
 	name := filename(x, x.URI)

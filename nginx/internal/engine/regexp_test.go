@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -99,4 +101,51 @@ func TestPatternsFailClosed(t *testing.T) {
 		t.Errorf("%d lines in %s", got, s.errors.String())
 	}
 	equal(t, "afterwards", s.get("/proxy?x=aaa").StatusCode, 200)
+}
+
+// A variable of a map whose match took too long makes the request fail wherever it is used first, and with each use behind that: an
+// error page does not have it either.
+func TestVariablesFailClosed(t *testing.T) {
+	asked := false
+	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	defer target.Close()
+	s := serve(t, map[string]string{"e.html": "page", "all/f.html": "file", "all/index.html": "index", "nginx.conf": `events {} http {
+		map $arg_x $name { default all; ~^(?!x)(a+)+$ none; }
+		map $name $other { default $name; }
+		server {
+			error_page 500 /e.html; root .;
+			location = /e.html { }
+			location = /return { return 200 $name; }
+			location = /through { return 200 $other; }
+			location = /redirect { return 302 /$name; }
+			location = /set { error_page 500 @set; set $kept "x$name"; return 204; }
+			location @set { return 200 "kept: $kept"; }
+			location = /again { error_page 500 @again; return 200 $other; }
+			location @again { proxy_set_header X-Name $other; proxy_pass ` + target.URL + `; }
+			location = /page { error_page 404 /$name/f.html; return 404; }
+			location /f.html { root $name; }
+			location = /try { try_files /$name/f.html =404; }
+			location = /none { try_files /$name/none =404; }
+			location = /out { error_page 404 http://other/$name; return 404; }
+			location = /last { try_files /missing /$name/f.html; }
+			location = /index/ { alias all/; index $name.html; autoindex on; }
+			location = /links { alias all/f.html; disable_symlinks on from=$name; }
+			location = /put { root $name; dav_methods PUT; }
+		} }`})
+	long := "?x=" + strings.Repeat("a", 60) + "!"
+	for path, want := range map[string]string{
+		"/return": "500page", "/through": "500page", "/redirect": "500page", "/set": "500kept: ", "/again": "500", "/page": "500", "/f.html": "500page",
+		"/try": "500page", "/none": "500page", "/out": "500", "/last": "500page", "/index/": "500page", "/links": "500page",
+	} {
+		got := s.get(path + long)
+		page, _, builtin := strings.Cut(got.body, "<html>")
+		if equal(t, path, fmt.Sprint(got.StatusCode, page), want); builtin != (len(want) == 3) {
+			t.Errorf("%s: %s", path, got.body)
+		}
+	}
+	equal(t, "PUT", s.request("PUT", "/put"+long).StatusCode, 500)
+	if _, err := os.Stat(filepath.Join(s.dir, "all/put")); err == nil || asked {
+		t.Errorf("stored: %v; the upstream has been sent a request: %v", err == nil, asked)
+	}
+	equal(t, "a map that is used in time", s.get("/return?x=aaa").body, "none")
 }

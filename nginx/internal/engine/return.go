@@ -60,9 +60,12 @@ func (ret *returnRule) serve(x *exchange, w http.ResponseWriter) int {
 	if status := discardBody(x); status != 0 {
 		return status
 	}
-	switch {
-	case isRedirect(ret.status):
-		return redirectAs(x, w, ret.status, ret.text.String(&x.Request))
+	if isRedirect(ret.status) {
+		to := ret.text.String(&x.Request)
+		if status := x.failedPattern(); status != 0 {
+			return status
+		}
+		return redirectAs(x, w, ret.status, to)
 	}
 	if ret.status < 200 || ret.status == http.StatusNoContent || ret.status == http.StatusNotModified {
 		if x.errStatus != 0 && x.errStatus != ret.status { // an error's page: its status may have content
@@ -74,6 +77,9 @@ func (ret *returnRule) serve(x *exchange, w http.ResponseWriter) int {
 	}
 	x.Status = cmp.Or(x.errStatus, ret.status) // the text may contain $status
 	text := ret.text.String(&x.Request)
+	if status := x.failedPattern(); status != 0 {
+		return status
+	}
 	if x.proxy.kept == nil || len(w.Header()["Content-Type"]) == 0 { // else it is that of an upstream's X-Accel-Redirect
 		setContentType(x, w.Header())
 	}

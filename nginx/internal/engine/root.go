@@ -67,6 +67,15 @@ func documentRoot(x *exchange) string {
 	return absoluteText(x.engine.prefix, rootSlot.of(x.level).value.String(&x.Request))
 }
 
+// failedRoot is failedPattern for what the files of x's location depend on.
+func (x *exchange) failedRoot() int {
+	if !x.engine.backtracks || *passSlot.of(x.level) != nil {
+		return 0
+	}
+	_, _ = documentRoot(x), links(x)
+	return x.failedPattern()
+}
+
 // realpathRoot is $document_root without symbolic links; it has no value if it leads nowhere.
 func realpathRoot(x *exchange) string {
 	real, err := filepath.EvalSymlinks(documentRoot(x))

@@ -206,6 +206,9 @@ func (x *exchange) locationContent(w http.ResponseWriter) int {
 // content calls the modules until one serves the request. The last one serves files, and leaves
 // nothing.
 func (x *exchange) content(w http.ResponseWriter) int {
+	if status := x.failedRoot(); status != 0 {
+		return status
+	}
 	for _, serve := range x.level.phases.content {
 		if status, done := serve(x, w); done {
 			return status

@@ -13,7 +13,11 @@ func set(c *compiler, l *level, d *conf.Directive) error {
 	if err != nil {
 		return err
 	}
-	addStep(l, func(x *exchange, _ *scriptRun) { assign(x, name, value.String(&x.Request)) })
+	addStep(l, func(x *exchange, _ *scriptRun) {
+		if text := value.String(&x.Request); !x.Failed() { // else an error page would have what is not known to be right
+			assign(x, name, text)
+		}
+	})
 	return nil
 }
 

@@ -82,6 +82,9 @@ func serveTryFiles(x *exchange, w http.ResponseWriter) (status int, done bool) {
 	root := rootSlot.of(x.level)
 	for _, f := range t.files {
 		uri, file := t.candidate(x, f)
+		if status := x.failedPattern(); status != 0 {
+			return status, true
+		}
 		if !links(x).Exists(file, f.dir) {
 			continue
 		}
@@ -98,6 +101,9 @@ func serveTryFiles(x *exchange, w http.ResponseWriter) (status int, done bool) {
 		return t.code, true
 	}
 	last := t.last.String(&x.Request)
+	if status := x.failedPattern(); status != 0 {
+		return status, true
+	}
 	if strings.HasPrefix(last, "@") {
 		return x.redirectNamed(w, last), true
 	}

@@ -28,8 +28,9 @@ type Map struct {
 // evaluated is a map's value for a request. A request uses few maps, so that it needs no hash
 // table.
 type evaluated struct {
-	of    *Map
-	value string
+	of      *Map
+	value   string
+	failure error // the value is not known: each use makes the request fail
 }
 
 // Pattern is a regular expression of a map.
@@ -42,6 +43,9 @@ func (m *Map) get(r *Request) (string, bool) {
 	if !m.Volatile {
 		for _, e := range r.values().maps {
 			if e.of == m {
+				if e.failure != nil {
+					r.Fail(e.failure)
+				}
 				return e.value, true
 			}
 		}
@@ -49,7 +53,7 @@ func (m *Map) get(r *Request) (string, bool) {
 	v := m.find(r).String(r)
 	if !m.Volatile {
 		known := r.values()
-		known.maps = append(known.maps, evaluated{m, v})
+		known.maps = append(known.maps, evaluated{m, v, known.failure})
 	}
 	return v, true
 }
