@@ -35,7 +35,8 @@ type Options struct {
 	//
 	// A handler gets the request with the path and the query in URL that its location was found by: decoded, normalised,
 	// rewritten. RawPath has the client's escapes if they stand for this path. RequestURI is what the client has sent. A
-	// chunked body fails with *http.MaxBytesError at client_max_body_size; a longer Content-Length is refused before. The
+	// chunked body fails with *http.MaxBytesError at client_max_body_size; a longer Content-Length is refused before. A read of it
+	// fails with os.ErrDeadlineExceeded when the client has sent nothing for client_body_timeout, but for the stream of a CONNECT. The
 	// response is sent as it is, whatever its status: the location's filters and header fields apply to it, error_page does
 	// not. A Content-Type that is not set is guessed as by net/http's server. A panic is logged, and the response is a 500,
 	// for which error_page applies, or broken off behind its header. A location whose prefix ends in a slash redirects

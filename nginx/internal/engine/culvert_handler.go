@@ -54,5 +54,6 @@ func serveByHandler(x *exchange, w http.ResponseWriter) (status int, done bool) 
 		rule.handler.ServeHTTP(s, r)
 		s.pass(nil)
 	})
-	return x.callProgram("handler \""+rule.name+"\"", typed, w, x.programRequest()), true
+	r := x.programRequest()
+	return x.callProgram("handler \""+rule.name+"\"", typed, w, r, x.startBody(w, r)), true
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -471,5 +472,91 @@ func TestProgramsHold(t *testing.T) {
 		if (holds > 0) != want {
 			t.Errorf("%s is held: %v", path, !want)
 		}
+	}
+}
+
+// client_body_timeout bounds what a handler and a middleware read, and the connection ends with a body that is not received. The time
+// of a body that a middleware has left or changed, and passed on, is bounded once more by what serves it.
+func TestProgramsBodyTimeout(t *testing.T) {
+	read := func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		fmt.Fprint(w, string(body), " ", errors.Is(err, os.ErrDeadlineExceeded))
+	}
+	filter := func(name string, serve func(w http.ResponseWriter, r *http.Request, next http.Handler)) engine.Directive {
+		return engine.Directive{Name: name, Middleware: func([]engine.Occurrence) (culvert.Filter, error) {
+			return func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serve(w, r, next) })
+			}, nil
+		}}
+	}
+	s := serveExtended(t, engine.Extensions{
+		Handlers: map[string]http.Handler{"read": http.HandlerFunc(read)},
+		Directives: []engine.Directive{
+			filter("reads", func(w http.ResponseWriter, r *http.Request, _ http.Handler) { read(w, r) }),
+			filter("wraps", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				r.Body = struct{ io.ReadCloser }{r.Body}
+				next.ServeHTTP(w, r)
+			}),
+			filter("begins", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				_, _ = io.ReadFull(r.Body, make([]byte, 1))
+				next.ServeHTTP(w, r)
+			}),
+		},
+	}, server(`client_body_timeout 20ms; location /handler { culvert_handler read; } location /reads { reads; }
+		location /wraps { wraps; culvert_handler read; } location /begins { begins; culvert_handler read; }`))
+	const body = " HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel"
+	for path, want := range map[string]string{"/handler": "hel true", "/reads": "hel true", "/wraps": "hel true", "/begins": "el true"} {
+		got := s.send("POST " + path + body)
+		equal(t, path, got.body, want)
+		equal(t, path+": the connection is closed", got.Close, true)
+		equal(t, path+" in time", s.send("POST "+path+body+"lo").body, strings.TrimSuffix(want, " true")+"lo false")
+	}
+}
+
+// The body that a middleware has put in the place of another is what an upstream gets, also if that was read for another upstream
+// before, and in the location of an error page.
+func TestMiddlewareReplacesBody(t *testing.T) {
+	change := engine.Directive{Name: "change", Syntax: conf.Syntax{MinArgs: 1}, Middleware: func(list []engine.Occurrence) (culvert.Filter, error) {
+		return func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch list[0].Args[0] {
+				case "other":
+					r.Body, r.ContentLength = io.NopCloser(strings.NewReader("others")), 6
+				case "upper":
+					body, err := io.ReadAll(r.Body)
+					if err != nil {
+						t.Error(err)
+					}
+					r.Body = io.NopCloser(strings.NewReader(strings.ToUpper(string(body))))
+				}
+				next.ServeHTTP(w, r)
+			})
+		}, nil
+	}}
+	up := echo(t)
+	s := serveExtended(t, engine.Extensions{Directives: []engine.Directive{change}}, map[string]string{"a.log": "", "nginx.conf": strings.ReplaceAll(`events {} http {
+		log_format l '$request_body'; access_log a.log l; server {
+			location / { proxy_pass http://127.0.0.1:1; }
+			location /other { error_page 502 = @other; proxy_pass http://127.0.0.1:1; }
+			location @other { change other; proxy_pass http://UP; }
+			location /upper { error_page 502 = @upper; proxy_pass http://127.0.0.1:1; }
+			location @upper { change upper; proxy_pass http://UP; }
+			location /same { error_page 502 = @same; proxy_pass http://127.0.0.1:1; }
+			location @same { change none; proxy_pass http://UP; }
+			location /first { error_page 502 = @plain; change other; proxy_pass http://127.0.0.1:1; }
+			location @plain { proxy_pass http://UP; }
+			location /twice { error_page 502 = @upper; change other; proxy_pass http://127.0.0.1:1; }
+		} }`, "UP", up)})
+	logged := ""
+	for _, test := range []struct{ path, want, logged string }{
+		{"/other", "others", "body"}, {"/upper", "BODY", "body"}, {"/same", "body", "body"}, {"/first", "others", "others"},
+		{"/twice", "OTHERS", "others"},
+	} {
+		got := s.send("POST " + test.path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbody")
+		content := got.body[max(0, strings.LastIndex(got.body, "] ")+1):]
+		equal(t, test.path, fmt.Sprintf("%d %s", got.StatusCode, strings.TrimLeft(content, " ")), "200 "+test.want)
+		line := eventually(t, func() string { return strings.TrimSpace(strings.TrimPrefix(s.file("a.log"), logged)) })
+		logged += line + "\n"
+		equal(t, test.path+" in the log", line, test.logged)
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -98,7 +99,10 @@ func (x *exchange) serveWithin(m *middleware, rest []*middleware, w http.Respons
 	r := x.programRequest()
 	f := &passage{x: x, of: m, rest: rest, url: *r.URL}
 	defer f.end()
-	return x.callProgram("the middleware of directive \""+m.name+"\"", m.handler, w, r.WithContext(context.WithValue(r.Context(), m, f)))
+	r = r.WithContext(context.WithValue(r.Context(), m, f))
+	body := x.startBody(w, r)
+	f.body = r.Body
+	return x.callProgram("the middleware of directive \""+m.name+"\"", m.handler, w, r, body)
 }
 
 // continuation is the next handler of a middleware, for all requests.
@@ -117,7 +121,8 @@ type passage struct {
 	x    *exchange
 	of   *middleware
 	rest []*middleware
-	url  url.URL // what the middleware was called with
+	url  url.URL       // what the middleware was called with
+	body io.ReadCloser // too
 
 	mu    sync.Mutex // held while the request is served inside, which may be on another goroutine
 	ended bool
@@ -132,9 +137,10 @@ func (f *passage) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	x := f.x
 	former, client := x.HTTP, x.w
-	ours := f.adopt(r)
+	ours, restore := f.adopt(r)
 	x.w = w
 	defer func() {
+		restore()
 		x.w = client
 		if x.HTTP == ours { // an error page may have made another of it
 			x.HTTP = former
@@ -156,8 +162,8 @@ func (f *passage) end() {
 	f.mu.Unlock()
 }
 
-// adopt makes r the exchange's request, and returns it. A changed path or query is one as of a rewrite inside the location.
-func (f *passage) adopt(r *http.Request) *http.Request {
+// adopt makes r the exchange's request, and returns it; restore is called when it was served. A changed path or query is one as of a rewrite inside the location.
+func (f *passage) adopt(r *http.Request) (adopted *http.Request, restore func()) {
 	x := f.x
 	if r.URL.Path != f.url.Path || r.URL.RawQuery != f.url.RawQuery {
 		x.URI, x.Args = r.URL.Path, r.URL.RawQuery
@@ -166,10 +172,11 @@ func (f *passage) adopt(r *http.Request) *http.Request {
 		}
 		x.Internal, x.uriChanged, x.uriRewritten = true, true, true
 	}
-	adopted := r.WithContext(r.Context())
+	adopted = r.WithContext(r.Context())
 	adopted.URL = x.HTTP.URL
+	restore = f.adoptBody(adopted)
 	x.HTTP = adopted
-	return adopted
+	return adopted, restore
 }
 
 // climbs reports whether a path leads out of a folder.

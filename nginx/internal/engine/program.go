@@ -40,9 +40,10 @@ func shownURL(sent *url.URL, path, query string) *url.URL {
 }
 
 // callProgram serves r by a handler of the program's, which what names. The status is that of an error page if the handler has
-// panicked before the header of its response, else 0.
-func (x *exchange) callProgram(what string, h http.Handler, w http.ResponseWriter, r *http.Request) (status int) {
+// panicked before the header of its response, else 0. body is that of r.
+func (x *exchange) callProgram(what string, h http.Handler, w http.ResponseWriter, r *http.Request, body *programBody) (status int) {
 	sent, around, hijacked := false, false, false
+	defer func() { body.finish(hijacked) }()
 	defer func() {
 		v := recover()
 		switch {
@@ -53,6 +54,7 @@ func (x *exchange) callProgram(what string, h http.Handler, w http.ResponseWrite
 		}
 		x.logPanic(what, v)
 		if sent {
+			body.HastenFinish()
 			clientbody.LeavePanicked(w, r, &hijacked)
 			panic(http.ErrAbortHandler)
 		}
