@@ -15,6 +15,7 @@ const skew = 5 * time.Minute
 
 var (
 	errSigner   = errors.New("the OCSP response is not signed by the issuer, nor by a certificate of the issuer's for that")
+	errOther    = errors.New("the OCSP response is about a certificate of another issuer")
 	errTime     = errors.New("the OCSP response is not valid at this time")
 	errNotBasic = errors.New("there is no OCSP response in it")
 )
@@ -31,12 +32,15 @@ func CheckFile(raw []byte) error {
 	return nil
 }
 
-// Check parses a response about a certificate. With verify, the issuer must have signed it, or a certificate that the issuer has
+// Check parses a response about a certificate of the issuer's. With verify, the issuer must have signed it, or a certificate that the issuer has
 // issued for this purpose. Without, its signature must be that of any certificate that it contains.
 func Check(raw []byte, cert, issuer *x509.Certificate, verify bool) (*ocsp.Response, error) {
 	r, err := ocsp.ParseResponseForCert(raw, cert, nil)
 	if err != nil {
 		return nil, err
+	}
+	if !about(r, cert, issuer) {
+		return nil, errOther
 	}
 	if r.Certificate == nil {
 		if err := r.CheckSignatureFrom(issuer); err != nil {

@@ -2,6 +2,7 @@ package ocsp_test
 
 import (
 	"bytes"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -48,6 +49,17 @@ func issue(t *testing.T, by *authority, serial int64, usage ...x509.ExtKeyUsage)
 	return a
 }
 
+// about returns a response by signer that names issuer by a hash function, as that of the certificate with leaf's serial number.
+func about(t *testing.T, issuer *x509.Certificate, by crypto.Hash, signer, leaf *authority) []byte {
+	t.Helper()
+	raw, err := xocsp.CreateResponse(issuer, signer.cert, xocsp.Response{Status: xocsp.Good, SerialNumber: leaf.cert.SerialNumber, IssuerHash: by,
+		ThisUpdate: time.Now().Add(-time.Hour), NextUpdate: time.Now().Add(time.Hour)}, signer.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
 // respond returns a response about a certificate, signed by signer, whose certificate it contains if embed is set.
 func respond(t *testing.T, issuer, signer, about *authority, status int, next time.Time, embed bool) []byte {
 	t.Helper()
@@ -67,6 +79,8 @@ func TestCheck(t *testing.T) {
 	root, stranger := issue(t, nil, 1), issue(t, nil, 1)
 	leaf := issue(t, root, 2)
 	delegate, other := issue(t, root, 3, x509.ExtKeyUsageOCSPSigning), issue(t, root, 4, x509.ExtKeyUsageServerAuth)
+	renamed, rekeyed := *root.cert, *root.cert
+	renamed.RawSubject, rekeyed.RawSubjectPublicKeyInfo = []byte("another name"), stranger.cert.RawSubjectPublicKeyInfo
 	soon, past := time.Now().Add(time.Hour), time.Now().Add(-time.Minute)
 	for _, c := range []struct {
 		what              string
@@ -80,6 +94,10 @@ func TestCheck(t *testing.T) {
 		{"by a stranger", respond(t, root, stranger, leaf, xocsp.Good, soon, true), false, true},
 		{"by a stranger, without its certificate", respond(t, root, stranger, leaf, xocsp.Good, soon, false), false, false},
 		{"about another certificate", respond(t, root, root, other, xocsp.Good, soon, false), false, false},
+		{"by SHA-256", about(t, root.cert, crypto.SHA256, root, leaf), true, true},
+		{"by SHA-512", about(t, root.cert, crypto.SHA512, root, leaf), true, true},
+		{"about the same serial number of another name", about(t, &renamed, crypto.SHA1, root, leaf), false, false},
+		{"about that of another key", about(t, &rekeyed, crypto.SHA1, root, leaf), false, false},
 		{"too old", respond(t, root, root, leaf, xocsp.Good, past, false), false, false},
 		{"no response", []byte("x"), false, false},
 	} {
