@@ -26,8 +26,9 @@ func newLoaded(pair tls.Certificate) *Loaded {
 type Cache struct {
 	max             int
 	inactive, valid time.Duration
+	stat            func(name string) (os.FileInfo, error) // os.Stat, but in tests
 
-	mu   sync.Mutex
+	mu   sync.Mutex // is not held while files are looked at: other handshakes would wait for a slow file system
 	list map[pairName]*kept
 }
 
@@ -49,7 +50,7 @@ type stamp struct {
 // that were not used for the time inactive; 0 is no bound. For the time valid, a certificate is used whatever becomes of
 // its files; behind that, as long as they are the same.
 func NewCache(max int, inactive, valid time.Duration) *Cache {
-	return &Cache{max: max, inactive: inactive, valid: valid, list: map[pairName]*kept{}}
+	return &Cache{max: max, inactive: inactive, valid: valid, stat: os.Stat, list: map[pairName]*kept{}}
 }
 
 // Load returns what load reads for two names of files, or texts behind "data:", if it is not in the cache. encrypted reports
@@ -59,7 +60,7 @@ func (c *Cache) Load(cert, key string, load func() (pair tls.Certificate, encryp
 	if found := c.find(name, now); found != nil {
 		return found, nil
 	}
-	stamps, known := stampsOf(name) // before the files are read
+	stamps, known := c.stampsOf(name) // before the files are read
 	pair, encrypted, err := load()
 	if err != nil {
 		return nil, err
@@ -73,22 +74,41 @@ func (c *Cache) Load(cert, key string, load func() (pair tls.Certificate, encryp
 
 // find returns what is kept under a name, nil if there is nothing, or not any more.
 func (c *Cache) find(name pairName, now time.Time) *Loaded {
+	entry, checked := c.use(name, now)
+	if entry == nil || checked {
+		return entry.loaded()
+	}
+	stamps, known := c.stampsOf(name)
+	same := known && stamps[0].same(entry.stamps[0]) && stamps[1].same(entry.stamps[1])
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	entry := c.list[name]
-	if entry == nil || c.expired(entry, now) {
+	switch current := c.list[name] == entry; { // else another handshake has seen to it
+	case !same && current:
+		delete(c.list, name)
+		return nil
+	case !same:
 		return nil
 	}
-	if now.Sub(entry.checked) > c.valid {
-		stamps, known := stampsOf(name)
-		if !known || !stamps[0].same(entry.stamps[0]) || !stamps[1].same(entry.stamps[1]) {
-			delete(c.list, name)
-			return nil
-		}
-		entry.checked = now
+	entry.checked = now
+	return entry.Loaded
+}
+
+// use returns what is kept under a name, nil if there is nothing, and whether its files need not be looked at.
+func (c *Cache) use(name pairName, now time.Time) (entry *kept, checked bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if entry = c.list[name]; entry == nil || c.expired(entry, now) {
+		return nil, false
 	}
 	entry.used = now
-	return entry.Loaded
+	return entry, now.Sub(entry.checked) <= c.valid
+}
+
+func (k *kept) loaded() *Loaded {
+	if k == nil {
+		return nil
+	}
+	return k.Loaded
 }
 
 func (c *Cache) expired(entry *kept, now time.Time) bool {
@@ -114,12 +134,12 @@ func (c *Cache) add(name pairName, entry *kept, now time.Time) {
 }
 
 // stampsOf returns the stamps of the files of a pair, and whether both are there.
-func stampsOf(name pairName) (stamps [2]stamp, known bool) {
+func (c *Cache) stampsOf(name pairName) (stamps [2]stamp, known bool) {
 	for i, file := range []string{name.cert, name.key} {
 		if strings.HasPrefix(file, "data:") {
 			continue
 		}
-		info, err := os.Stat(file)
+		info, err := c.stat(file)
 		if err != nil {
 			return stamps, false
 		}

@@ -102,3 +102,30 @@ func TestCacheOff(t *testing.T) {
 	f.write("1", "new")
 	f.expect(c, "1", "new")
 }
+
+// While the files of one certificate are looked at, which a file system may hold, others are used.
+func TestCacheWaitsUnlocked(t *testing.T) {
+	f := files{t, t.TempDir()}
+	f.write("slow", "slow")
+	f.write("fast", "fast")
+	c := certs.NewCache(2, 0, 0)
+	f.expect(c, "slow", "slow")
+	looking, release := make(chan struct{}), make(chan struct{})
+	c.SetStat(func(name string) (os.FileInfo, error) {
+		if filepath.Base(name) == "slow" {
+			looking <- struct{}{}
+			<-release
+		}
+		return os.Stat(name)
+	})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f.expect(c, "slow", "slow")
+	}()
+	<-looking
+	f.expect(c, "fast", "fast")
+	close(release)
+	<-looking // its key
+	<-done
+}
