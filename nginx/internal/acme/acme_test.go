@@ -146,6 +146,45 @@ func TestPause(t *testing.T) {
 	}
 }
 
+// The next certificate is not requested at once, whatever the last one says.
+func TestPauseBehindCertificates(t *testing.T) {
+	now := time.Now().Truncate(time.Second)
+	served := func(j *job, age, life time.Duration, fresh bool) time.Duration {
+		j.served(selfSigned(t, now.Add(-age), life, "a.example"), fresh, now)
+		return j.due.Sub(now)
+	}
+	const hour = time.Hour
+	for _, c := range []struct {
+		what      string
+		age, life time.Duration
+		least     time.Duration
+		most      time.Duration
+	}{
+		{"usual", 0, 90 * hour, 60 * hour, 65 * hour},
+		{"ten seconds", 0, 12 * time.Second, 8 * time.Second, 9 * time.Second},
+		{"nearly due", 59 * time.Minute, hour * 3 / 2, time.Minute, 6 * time.Minute},
+		{"a short life, nearly due", 5 * time.Second, 9 * time.Second, 3 * time.Second, 3 * time.Second},
+		{"a second", 0, time.Second, time.Second, time.Second},
+	} {
+		if got := served(new(job), c.age, c.life, true); got < c.least || got > c.most {
+			t.Errorf("%s: %v", c.what, got)
+		}
+	}
+	j := &job{failures: 3}
+	for i, want := range []time.Duration{1, 2, 4, 8} {
+		if got := served(j, 3*hour, 4*hour, true); got != want*time.Minute || j.failures != 0 {
+			t.Errorf("overdue certificate %d: %v", i, got)
+		}
+	}
+	served(j, 0, 4*hour, true)
+	if got := served(j, 3*hour, 4*hour, true); got != time.Minute {
+		t.Errorf("behind one that is not: %v", got)
+	}
+	if got := served(new(job), hour*5/2, 4*hour, false); got < hour/6-time.Second {
+		t.Errorf("another configuration's: %v", got)
+	}
+}
+
 // A challenge is responded to until it is over, and only to a handshake that is one.
 func TestChallenges(t *testing.T) {
 	var s Store

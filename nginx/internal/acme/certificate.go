@@ -54,5 +54,7 @@ func (c *Certificate) text() []byte { return []byte(c.Key + c.Chain) }
 
 // renewal returns when the certificate should be renewed: when two thirds of its life are over.
 func (c *Certificate) renewal() time.Time {
-	return c.leaf.NotBefore.Add(c.leaf.NotAfter.Sub(c.leaf.NotBefore) * 2 / 3)
+	return c.leaf.NotBefore.Add(c.life() * 2 / 3)
 }
+
+func (c *Certificate) life() time.Duration { return c.leaf.NotAfter.Sub(c.leaf.NotBefore) }

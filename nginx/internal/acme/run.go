@@ -13,6 +13,8 @@ import (
 const (
 	firstPause = time.Minute
 	lastPause  = 6 * time.Hour
+
+	shortestPause = time.Second
 )
 
 // Run obtains and renews the certificates of orders until ctx ends. Orders of one issuer are served one after the other. failed
@@ -55,6 +57,27 @@ type job struct {
 	order    *Order
 	due      time.Time
 	failures int
+	overdue  int // certificates in a row that were due when they were issued
+}
+
+// served sets when a job is due behind its certificate. fresh reports whether that was issued just now. Authorities limit how many
+// they issue: the next one is not requested before a minute is over, for a short life before a third of it, and later and later where
+// the clock, or the authority's, makes each be due at once.
+func (j *job) served(c *Certificate, fresh bool, now time.Time) {
+	j.failures, j.due = 0, due(c)
+	if !fresh {
+		return
+	}
+	wait := max(min(firstPause, c.life()/3), shortestPause)
+	if c.renewal().After(now) {
+		j.overdue = 0
+	} else {
+		wait = pause(j.overdue, nil)
+		j.overdue++
+	}
+	if earliest := now.Add(wait); j.due.Before(earliest) {
+		j.due = earliest
+	}
 }
 
 func (w *worker) run(ctx context.Context, failed func(*Error), issued func(*Order)) {
@@ -83,7 +106,7 @@ func (w *worker) run(ctx context.Context, failed func(*Error), issued func(*Orde
 		if ctx.Err() != nil {
 			return
 		}
-		next.failures, next.due = 0, due(w.store.Certificate(next.order))
+		next.served(w.store.Certificate(next.order), fresh, time.Now())
 		if fresh {
 			issued(next.order)
 		}
@@ -136,8 +159,7 @@ func (w *worker) load(j *job) *Error {
 
 // due returns when a certificate is to be renewed. Those of many servers are not renewed together.
 func due(c *Certificate) time.Time {
-	life := c.leaf.NotAfter.Sub(c.leaf.NotBefore)
-	return c.renewal().Add(time.Duration(rand.Float64() * float64(life) / 20))
+	return c.renewal().Add(time.Duration(rand.Float64() * float64(c.life()) / 20))
 }
 
 // pause returns how long to wait behind a number of failures in a row, of which err is the last: at least as long as the
