@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/net/http2"
+
 	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/netloop"
@@ -131,7 +133,7 @@ func (c *conn) serve() {
 	defer c.end(&err)
 	defer c.recoverHook()
 	c.learnAddr()
-	if !c.handshake() || c.serveHTTP2() || !speaksHTTP1(c.server) {
+	if !c.handshake() || c.choseOther() || c.serveHTTP2() || !speaksHTTP1(c.server) {
 		return
 	}
 	c.initPeek()
@@ -231,6 +233,19 @@ func (c *conn) handshake() bool {
 	}
 	state := t.ConnectionState()
 	c.tls = &state
+	return true
+}
+
+// choseOther reports whether the client has chosen a protocol by ALPN that is not HTTP, such as acme-tls/1, which is over with the
+// handshake (RFC 8737 section 3). As with net/http, its connection serves no requests.
+func (c *conn) choseOther() bool {
+	if c.tls == nil {
+		return false
+	}
+	switch c.tls.NegotiatedProtocol {
+	case "", "http/1.1", "http/1.0", http2.NextProtoTLS:
+		return false
+	}
 	return true
 }
 

@@ -248,18 +248,18 @@ func TestContractIdleHTTP2(t *testing.T) {
 	})
 }
 
-// A listener of TLS may be given to Serve.
+// A listener of TLS may be given to Serve. Where the client has chosen another protocol than HTTP, no request is served.
 func TestContractTLSListener(t *testing.T) {
 	onServers(t, func(t *testing.T, k kind) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		config := &tls.Config{Certificates: testCertificate(), NextProtos: []string{"h2", "http/1.1"}}
+		config := &tls.Config{Certificates: testCertificate(), NextProtos: []string{"h2", "http/1.1", "acme-tls/1"}}
 		k.serve(t, &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintf(w, "%d", r.ProtoMajor)
 		})}, tls.NewListener(l, config))
-		for protocol, want := range map[string]string{"http/1.1": "1", "h2": "2"} {
+		for protocol, want := range map[string]string{"http/1.1": "1", "h2": "2", "acme-tls/1": "-"} {
 			if got := servedOver(t, l.Addr().String(), true, protocol); got != want {
 				t.Errorf("%s: served %s", protocol, got)
 			}
