@@ -57,12 +57,18 @@ type Options struct {
 }
 
 // Upstream is what is shown as a group: an *upstream.Group, or an *upstream.Dynamic, whose targets can't be drained.
+//
+// Its methods are called for each state that is shown, and must be safe for concurrent use.
 type Upstream interface {
+	// Name is what the group is shown as. A target is drained in the first group that has the name and the scheme.
 	Name() string
+	// Scheme is "http" or "https".
 	Scheme() string
+	// Targets yields the state of each target. The page shows the first 1000.
 	Targets() iter.Seq[upstream.Status]
-	// InFlight and Waiting are numbers of requests.
+	// InFlight is the number of requests and tunnels, those that wait included.
 	InFlight() int
+	// Waiting is the number of requests that wait for a target.
 	Waiting() int
 }
 

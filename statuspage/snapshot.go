@@ -19,16 +19,19 @@ const (
 // Snapshot is what the page shows, and the JSON that "?json" responds with: names are those of the tags, times are in
 // RFC 3339, and ages in seconds. It may be half of Options.Interval old.
 type Snapshot struct {
-	Title string    `json:"title"`
-	Time  time.Time `json:"time"`
+	// Title is Options.Title.
+	Title string `json:"title"`
+	// Time is when the state was collected.
+	Time time.Time `json:"time"`
 	// Since is when the Page was made, from which totals count.
 	Since time.Time `json:"since"`
 	// InFlight is the number of requests and tunnels that run, and Requests counts those that have ended. They are 0
 	// unless the Page is given to filters.Observe. An error is a response with a status from 500 on, or none.
 	InFlight int     `json:"inFlight"`
 	Requests Traffic `json:"requests"`
-	Groups   []Group `json:"groups"`
-	Tunnels  Tunnels `json:"tunnels"`
+	// Groups are Options.Groups in their order, Tunnels those of Options.Tunnels.
+	Groups  []Group `json:"groups"`
+	Tunnels Tunnels `json:"tunnels"`
 }
 
 // Traffic counts requests.
@@ -43,11 +46,11 @@ type Traffic struct {
 
 // Group is an upstream.
 type Group struct {
-	Name   string `json:"name"`
-	Scheme string `json:"scheme"`
-	// InFlight and Waiting are the Upstream's.
-	InFlight int `json:"inFlight"`
-	Waiting  int `json:"waiting"`
+	// Name, Scheme, InFlight and Waiting are the Upstream's.
+	Name     string `json:"name"`
+	Scheme   string `json:"scheme"`
+	InFlight int    `json:"inFlight"`
+	Waiting  int    `json:"waiting"`
 	// Requests counts the requests of the clients, whatever their number of attempts.
 	Requests Traffic `json:"requests"`
 	// Targets are the first 1000 targets, More the number of the others.
@@ -59,6 +62,7 @@ type Group struct {
 
 // Target is a target of a group. Its fields are those of upstream.Status and upstream.Target, and:
 type Target struct {
+	// Addr is the target's address, by which the page drains it.
 	Addr string `json:"addr"`
 	// State is "up"; "probing" for a target that was ejected and gets single requests; "ejected"; "unhealthy";
 	// "drained" or "down".
@@ -80,6 +84,7 @@ type Target struct {
 
 // Tunnels are the open tunnels.
 type Tunnels struct {
+	// Open is the number of all that are open.
 	Open int `json:"open"`
 	// Oldest are the 200 oldest ones.
 	Oldest []Tunnel `json:"oldest"`
@@ -87,6 +92,8 @@ type Tunnels struct {
 
 // Tunnel is a tunnel: see wsupgrade.Tunnel.
 type Tunnel struct {
+	// ID identifies the tunnel in its Registry. Age is the time since Start, in seconds. The others are the fields of
+	// wsupgrade.Tunnel.
 	ID          uint64    `json:"id"`
 	Protocol    string    `json:"protocol"`
 	Subprotocol string    `json:"subprotocol,omitempty"`
@@ -95,9 +102,10 @@ type Tunnel struct {
 	Start       time.Time `json:"start"`
 	Age         float64   `json:"age"`
 	// Idle is the time since bytes were last received, in seconds.
-	Idle     float64 `json:"idle"`
-	ToTarget int64   `json:"toTarget"`
-	ToClient int64   `json:"toClient"`
+	Idle float64 `json:"idle"`
+	// ToTarget and ToClient are the numbers of bytes that were moved to each side.
+	ToTarget int64 `json:"toTarget"`
+	ToClient int64 `json:"toClient"`
 }
 
 // Snapshot returns the current state.

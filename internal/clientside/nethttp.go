@@ -52,7 +52,10 @@ func Abort(w http.ResponseWriter, r *http.Request) {
 
 // Holder is the http.ResponseWriter of a filter that may send another response than its handler's, though that has
 // written a header and is aborted then.
-type Holder interface{ HoldsHeader() bool }
+type Holder interface {
+	// HoldsHeader reports whether the header was not passed on yet, though it may have been written.
+	HoldsHeader() bool
+}
 
 // holdsHeader reports whether w is or wraps a Holder that holds the header.
 func holdsHeader(w http.ResponseWriter) bool {

@@ -20,6 +20,7 @@ type Event struct {
 // Handler handles the events of a descriptor. It is called on the loop, which serves no other
 // member meanwhile: it must not block.
 type Handler interface {
+	// Handle is called with each event that its descriptor is watched for.
 	Handle(l *Loop, e Event)
 }
 

@@ -113,7 +113,9 @@ func (o Options) awaitTrailers(side *clientside.Handle, r *http.Request, resp *h
 
 // Mover is a body that the kernel can move to a socket; see http1.Body.
 type Mover interface {
+	// Movable reports whether Move can move the body.
 	Movable() bool
+	// Move moves the body to w, as http1.Body does.
 	Move(w io.ReaderFrom, before func(), after func(n int64) error) (n int64, read, write error)
 }
 

@@ -266,8 +266,9 @@ const (
 	CloseTunnels
 	// SetPlaces replaces the targets by all, of which one has other places.
 	SetPlaces
-	// DrainTarget drains a target of the group, UndrainTarget puts it back.
+	// DrainTarget drains a target of the group.
 	DrainTarget
+	// UndrainTarget has a target that DrainTarget drained used again.
 	UndrainTarget
 )
 

@@ -20,7 +20,7 @@ func OwnServer() bool { return os.Getenv(serverVariable) == "culvert" }
 // imports ownserver, which sets it: package server's own tests import this package, so this one can't import that.
 var MakeOwn func(*http.Server) Serving
 
-// Serving are the methods that both servers have.
+// Serving has the methods of http.Server that both servers have.
 type Serving interface {
 	Serve(net.Listener) error
 	ServeTLS(l net.Listener, certFile, keyFile string) error

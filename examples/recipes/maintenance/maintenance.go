@@ -12,8 +12,10 @@ import (
 
 // Switch is a filter that responds to every request while it is on.
 type Switch struct {
-	On   atomic.Bool
-	Page string // HTML
+	// On reports whether the page is served. It may be changed at any time.
+	On atomic.Bool
+	// Page is the page, in HTML. It must not be changed once requests are served.
+	Page string
 }
 
 // Filter is a culvert.Filter.

@@ -50,6 +50,7 @@ func (e *LimitError) Error() string {
 // SyntaxError is the error of a pattern that PCRE does not accept either. Its text is PCRE's.
 type SyntaxError struct{ Text string }
 
+// Error returns Text.
 func (e *SyntaxError) Error() string { return e.Text }
 
 // Compile compiles a pattern. With fold, it does not distinguish the cases of letters. An error other than a *SyntaxError says what of a

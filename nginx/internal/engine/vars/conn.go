@@ -68,6 +68,7 @@ func (c *Conn) proxyTLVs() string {
 
 // Proxied is a connection with the addresses of its PROXY protocol header.
 type Proxied interface {
+	// ProxyAddrs returns the addresses of the header; nil for one that it does not have.
 	ProxyAddrs() (client, server net.Addr)
 }
 
