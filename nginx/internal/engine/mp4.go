@@ -36,37 +36,23 @@ type mp4Settings struct {
 }
 
 func serveMP4(x *exchange, w http.ResponseWriter) (status int, done bool) {
-	switch {
-	case x.HTTP.Method != http.MethodGet && x.HTTP.Method != http.MethodHead:
-		return http.StatusMethodNotAllowed, true
-	case strings.HasSuffix(x.URI, "/"):
-		return 0, false
-	}
-	name := filename(x, x.URI)
-	f, dir, status := links(x).Open(name)
-	if status != 0 {
-		logOpen(x, name, status)
-		return status, true
-	}
-	if dir {
-		return 0, false
-	}
-	defer f.Close()
-	x.rootTested = !x.failed
-	content := fileContent(x, f, contentTypeOf(x, w.Header()))
-	if o, cut := mp4Options(x); cut {
-		content.MaxRanges = 1
-		part, err := mp4.Cut(f, f.Size, o)
+	return serveFilm(x, w, func(name string, c *static.Content) int {
+		o, cut := mp4Options(x)
+		if !cut {
+			return 0
+		}
+		c.MaxRanges = 1
+		part, err := mp4.Cut(c.File, c.Size, o)
 		switch {
 		case errors.Is(err, mp4.ErrWhole):
 		case err != nil:
 			x.logError("mp4: " + err.Error() + " in \"" + name + "\"")
-			return http.StatusInternalServerError, true
+			return http.StatusInternalServerError
 		default:
-			content.Prefix, content.Skip, content.Size = string(part.Header), part.From, part.Size()
+			c.Prefix, c.Skip, c.Size = string(part.Header), part.From, part.Size()
 		}
-	}
-	return static.Serve(w, x.HTTP, content), true
+		return 0
+	})
 }
 
 // mp4Options returns what the request's arguments name, and whether they name a part.
