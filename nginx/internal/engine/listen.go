@@ -73,14 +73,19 @@ func listen(c *compiler, l *level, d *conf.Directive) error {
 			addrs = append(addrs, listenAddr{AddrPort: netip.AddrPortFrom(netip.IPv4Unspecified(), addr.Port())})
 		}
 	}
+	return rule.listenOn(addrs, l.server)
+}
+
+// listenOn has s listen on the addresses.
+func (r listenRule) listenOn(addrs []listenAddr, s *server) error {
 	for _, addr := range addrs {
-		rule.addr = addr
-		for _, have := range l.server.listens {
-			if have.addr == addr && have.udp == rule.udp && !rule.dual {
-				return d.Errorf("a duplicate listen %s", d.Args[0])
+		r.addr = addr
+		for _, have := range s.listens {
+			if have.addr == addr && have.udp == r.udp && !r.dual {
+				return r.at.Errorf("a duplicate listen %s", r.at.Args[0])
 			}
 		}
-		l.server.listens = append(l.server.listens, rule)
+		s.listens = append(s.listens, r)
 	}
 	return nil
 }

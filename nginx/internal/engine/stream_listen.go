@@ -46,16 +46,7 @@ func streamListen(_ *compiler, l *level, d *conf.Directive) error {
 	if rule.dual && len(addrs) == 1 && addrs[0].Addr().Is6() {
 		addrs = append(addrs, listenAddr{AddrPort: netip.AddrPortFrom(netip.IPv4Unspecified(), addrs[0].Port())})
 	}
-	for _, addr := range addrs {
-		rule.addr = addr
-		for _, have := range l.server.listens {
-			if have.addr == addr && have.udp == rule.udp && !rule.dual {
-				return d.Errorf("a duplicate listen %s", d.Args[0])
-			}
-		}
-		l.server.listens = append(l.server.listens, rule)
-	}
-	return nil
+	return rule.listenOn(addrs, l.server)
 }
 
 // streamListenAddrs parses the address: a port or a range of ports, an address with one, or the path of a unix socket.
