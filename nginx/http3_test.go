@@ -32,14 +32,7 @@ func overQUIC(t *testing.T, text string) (s *site, addr string) {
 	s.certify("b.test")
 	addr = wiretest.Free(t) // of TCP, and very likely of UDP
 	s.writeQUIC(addr, text)
-	var err error
-	if s.Server, err = nginx.New(nginx.Options{Prefix: s.dir, File: "nginx.conf", Stderr: &s.stderr}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
+	s.start()
 	return s, addr
 }
 

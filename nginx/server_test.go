@@ -45,12 +45,27 @@ func load(t *testing.T, http string) *site {
 	leaktest.Check(t)
 	s := &site{t: t, dir: t.TempDir()}
 	s.write(http)
+	s.load()
+	return s
+}
+
+// load makes the server of the configuration that was written.
+func (s *site) load() {
+	s.t.Helper()
 	var err error
 	if s.Server, err = nginx.New(nginx.Options{Prefix: s.dir, File: "nginx.conf", Stderr: &s.stderr}); err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
-	return s
+	s.t.Cleanup(func() { s.Close() })
+}
+
+// start is load, and starts the server.
+func (s *site) start() {
+	s.t.Helper()
+	s.load()
+	if err := s.Start(); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // get requests a path on a connection of its own.

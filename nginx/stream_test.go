@@ -13,7 +13,6 @@ import (
 
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
-	"github.com/culvert-go/culvert/nginx"
 )
 
 // stream starts a server of a configuration with the lines in its stream block. PORT is replaced by its address; certificates of
@@ -26,14 +25,7 @@ func stream(t *testing.T, text string, names ...string) (s *site, addr string) {
 		s.certify(name)
 	}
 	s.writeStream(addr, text)
-	var err error
-	if s.Server, err = nginx.New(nginx.Options{Prefix: s.dir, File: "nginx.conf", Stderr: &s.stderr}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
+	s.start()
 	return s, addr
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -12,35 +11,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/gorilla/websocket"
 
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/watchcodec/remotecommand"
 )
 
-// lockedBuffer is a log that may be read while it is written.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // start serves a terminal in front of the demo's shell.
-func start(t *testing.T) (address string, log *lockedBuffer) {
+func start(t *testing.T) (address string, log *wiretest.Log) {
 	t.Helper()
 	d, err := startDemo()
 	if err != nil {
@@ -50,9 +31,9 @@ func start(t *testing.T) (address string, log *lockedBuffer) {
 	return startAt(t, cluster{server: d.url})
 }
 
-func startAt(t *testing.T, c cluster) (address string, log *lockedBuffer) {
+func startAt(t *testing.T, c cluster) (address string, log *wiretest.Log) {
 	t.Helper()
-	log = new(lockedBuffer)
+	log = new(wiretest.Log)
 	terminal, err := newTerminal(c, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ func startDemo(t *testing.T) (address string) {
 	t.Helper()
 	address = wiretest.Free(t)
 	temporary := t.TempDir()
-	output := &lockedBuffer{}
+	output := &wiretest.Log{}
 	cmd := exec.Command(culvertNginx)
 	cmd.Env = append(os.Environ(), "CULVERT_DEMO_ADDR="+address, "TMPDIR="+temporary)
 	cmd.Stdout, cmd.Stderr = output, output

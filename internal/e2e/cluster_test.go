@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
 // peersProgram is command peers.
@@ -27,7 +29,7 @@ func startPeer(t *testing.T, name string) (address string, end func() error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Stderr = new(lockedBuffer)
+	cmd.Stderr = new(wiretest.Log)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

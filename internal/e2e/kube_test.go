@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
 // kubeProgram is the module in kube: etcd, kube-apiserver and kube-proxy. It takes minutes
@@ -63,9 +65,9 @@ func startKubernetesOn(t *testing.T, bind string) (port int) {
 
 // startKube starts one of the programs. It is killed at the end: open watches would keep it
 // for half a minute.
-func startKube(t *testing.T, program string, args ...string) (log *lockedBuffer) {
+func startKube(t *testing.T, program string, args ...string) (log *wiretest.Log) {
 	t.Helper()
-	log = new(lockedBuffer)
+	log = new(wiretest.Log)
 	cmd := exec.Command(program, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
@@ -115,7 +117,7 @@ func rsaKey(t *testing.T) []byte {
 // anyCertificate trusts the certificate that the server has made for itself.
 func anyCertificate() *tls.Config { return &tls.Config{InsecureSkipVerify: true} }
 
-func awaitReady(t *testing.T, address string, log *lockedBuffer) {
+func awaitReady(t *testing.T, address string, log *wiretest.Log) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: anyCertificate(), DisableKeepAlives: true}}
 	r, err := http.NewRequest(http.MethodGet, "https://"+address+"/readyz", nil)

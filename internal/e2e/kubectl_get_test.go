@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/culvert-go/culvert/internal/e2e/discovery"
+	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
 // TestKubectlGetWatch runs kubectl get -w through the filter: what is hidden does not
@@ -46,7 +47,7 @@ func TestKubectlGetWatch(t *testing.T) {
 // startWatching starts a kubectl that does not end by itself. seen is all that was read.
 func startWatching(t *testing.T, cmd *exec.Cmd) (r *bufio.Reader, seen *strings.Builder) {
 	t.Helper()
-	var complaints lockedBuffer
+	var complaints wiretest.Log
 	cmd.Stderr = &complaints
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/wsupgrade"
@@ -55,7 +56,7 @@ func kubernetesGateway(t *testing.T) (address string, protocols func() []string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := &lockedBuffer{}
+	seen := &wiretest.Log{}
 	s := httptest.NewServer(filters.NewChain().ThenFunc(func(w http.ResponseWriter, r *http.Request) {
 		if protocol := upgrades.Protocol(r); protocol != "" {
 			_, _ = seen.Write([]byte(protocol + " "))
@@ -134,7 +135,7 @@ func TestKubectlPortForward(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		errOut := &lockedBuffer{}
+		errOut := &wiretest.Log{}
 		cmd.Stderr = errOut
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
 // node is a network namespace with an address on the wire, and one of a pod on its loopback.
@@ -26,9 +28,9 @@ func (n *node) command(ctx context.Context, program string, args ...string) *exe
 }
 
 // start starts a program on the node, and returns what it prints and what stops it.
-func (n *node) start(t *testing.T, env []string, program string, args ...string) (log *lockedBuffer, stop func()) {
+func (n *node) start(t *testing.T, env []string, program string, args ...string) (log *wiretest.Log, stop func()) {
 	t.Helper()
-	log = new(lockedBuffer)
+	log = new(wiretest.Log)
 	cmd := n.command(context.Background(), program, args...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = log, log

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
 // gatewayProgram is the gateway example.
@@ -59,7 +61,7 @@ func TestSocketActivation(t *testing.T) {
 	}
 	dir, addr := t.TempDir(), fmt.Sprintf("127.0.0.1:%d", freePort(t))
 	writeFiles(t, dir, map[string]string{"cert.pem": authority.files["upstream.example.pem"], "key.pem": authority.files["upstream.example.key"]})
-	var log lockedBuffer
+	var log wiretest.Log
 	activator := exec.Command("systemd-socket-activate", "-l", addr, gateway)
 	activator.Dir, activator.Stdout, activator.Stderr = dir, &log, &log
 	if err := activator.Start(); err != nil {
@@ -121,7 +123,7 @@ http {
 			t.Fatal(err)
 		}
 	}
-	var log lockedBuffer
+	var log wiretest.Log
 	cmd := exec.Command("/culvert-nginx", dockerfileList(t, "CMD")...)
 	cmd.Dir, cmd.Env, cmd.Stderr = "/", []string{}, &log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: image, Credential: &syscall.Credential{Uid: 65532, Gid: 65532}}

@@ -106,7 +106,7 @@ func startListening(t *testing.T, addr, program string, args ...string) {
 		path = "/usr/sbin/" + program
 	}
 	cmd := exec.Command(path, args...)
-	output := &lockedBuffer{}
+	output := &wiretest.Log{}
 	cmd.Stdout, cmd.Stderr = output, output
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("%s is needed (see .ci/run): %v", program, err)

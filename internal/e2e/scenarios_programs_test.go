@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
 // programsConf is what people have around PHP and Python: a front controller behind try_files, files of scripts with a path behind
@@ -93,7 +95,7 @@ catch_workers_output = no
 // start starts a program, and waits until it accepts connections to socket. It ends with the test.
 func start(t *testing.T, socket, program string, args ...string) {
 	cmd := exec.Command(program, args...)
-	output := &lockedBuffer{}
+	output := &wiretest.Log{}
 	cmd.Stdout, cmd.Stderr = output, output
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("%s is needed (apt-get install php-fpm uwsgi-core uwsgi-plugin-python3): %v", program, err)

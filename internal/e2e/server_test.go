@@ -1,14 +1,12 @@
 package e2e
 
 import (
-	"bytes"
 	"errors"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,7 +19,7 @@ type server struct {
 	address string // what {{LISTEN}} became
 	dir     string
 	cmd     *exec.Cmd
-	output  *lockedBuffer
+	output  *wiretest.Log
 	ended   chan error
 }
 
@@ -61,7 +59,7 @@ func unlessNamed(conf string, directives ...string) string {
 
 func startServer(t *testing.T, program string, files map[string]string, conf string, args ...string) *server {
 	t.Helper()
-	s := &server{address: wiretest.Free(t), dir: t.TempDir(), output: &lockedBuffer{}}
+	s := &server{address: wiretest.Free(t), dir: t.TempDir(), output: &wiretest.Log{}}
 	if !strings.Contains(conf, "events {") {
 		conf = preamble + conf
 	}
@@ -141,22 +139,4 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// lockedBuffer takes a process's output.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }

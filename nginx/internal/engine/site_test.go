@@ -8,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/nginx/internal/engine"
 	front "github.com/culvert-go/culvert/server"
 )
@@ -20,26 +20,9 @@ type site struct {
 	t      *testing.T
 	dir    string
 	engine *engine.Engine
-	errors *lockedBuffer
+	errors *wiretest.Log
 	addrs  map[string]string // where each listener of the configuration is served
 	first  string
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 // write puts files into a fresh directory and returns it.
@@ -73,7 +56,7 @@ func loadAfter(t *testing.T, before *engine.Engine, files map[string]string) (*s
 // loadWith loads nginx.conf of files with further options.
 func loadWith(t *testing.T, o engine.LoadOptions, files map[string]string) (*site, error) {
 	t.Helper()
-	s := &site{t: t, dir: write(t, files), errors: &lockedBuffer{}, addrs: map[string]string{}}
+	s := &site{t: t, dir: write(t, files), errors: &wiretest.Log{}, addrs: map[string]string{}}
 	o.Prefix, o.File, o.Stderr = s.dir, "nginx.conf", s.errors
 	e, err := engine.Load(o)
 	if err != nil {

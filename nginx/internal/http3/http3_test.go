@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -207,7 +206,7 @@ func TestBaseContext(t *testing.T) {
 
 // A panic ends its request alone, and is logged.
 func TestPanic(t *testing.T) {
-	var log lockedBuffer
+	var log wiretest.Log
 	f := start(t, Settings{Logger: slog.New(slog.NewTextHandler(&log, nil)), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/panic":
@@ -230,23 +229,6 @@ func TestPanic(t *testing.T) {
 	if got := f.get(c, "/"); got != "ok" {
 		t.Errorf("another request got %q", got)
 	}
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 type connNumber struct{}
