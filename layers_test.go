@@ -19,11 +19,8 @@ var forTests = []string{"internal/choices", "internal/leaktest", "internal/simul
 
 // Each package of the library is in the table of ARCHITECTURE.md, and imports only packages below it.
 func TestPackagesImportDownwards(t *testing.T) {
-	var order []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z0-9/]+)` \\| ").FindAllStringSubmatch(read(t, "ARCHITECTURE.md"), -1) {
-		order = append(order, row[1])
-	}
-	for pkg, imports := range imports(t) {
+	order := rows(t, "Layers")
+	for pkg, imports := range imports(t, ".") {
 		at := slices.Index(order, pkg)
 		if at < 0 && pkg != "." && !slices.Contains(forTests, pkg) {
 			t.Errorf("ARCHITECTURE.md has no row for %s", pkg)
@@ -38,6 +35,40 @@ func TestPackagesImportDownwards(t *testing.T) {
 			}
 		}
 	}
+}
+
+// So is each package of module nginx, and so does it.
+func TestPackagesOfNginxImportDownwards(t *testing.T) {
+	order, all := rows(t, "nginx"), imports(t, "nginx")
+	for pkg, imports := range all {
+		at := slices.Index(order, pkg)
+		if at < 0 {
+			t.Errorf("ARCHITECTURE.md has no row for %s", pkg)
+		}
+		for _, imported := range imports {
+			if _, ok := all[imported]; ok && slices.Index(order, imported) <= at {
+				t.Errorf("%s imports %s, which is not below it", pkg, imported)
+			}
+		}
+	}
+	for _, pkg := range order {
+		if _, ok := all[pkg]; !ok {
+			t.Errorf("ARCHITECTURE.md has a row for %s, which is no package", pkg)
+		}
+	}
+}
+
+// rows returns the packages that the tables of a section of ARCHITECTURE.md name, in their order.
+func rows(t *testing.T, section string) (packages []string) {
+	_, text, ok := strings.Cut(read(t, "ARCHITECTURE.md"), "\n## "+section+"\n")
+	if !ok {
+		t.Fatalf("ARCHITECTURE.md has no section %s", section)
+	}
+	text, _, _ = strings.Cut(text, "\n## ")
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z0-9/-]+)` \\| ").FindAllStringSubmatch(text, -1) {
+		packages = append(packages, row[1])
+	}
+	return packages
 }
 
 // The functions that ARCHITECTURE.md lists are in the files that it says. It lists them as
@@ -57,16 +88,16 @@ func TestArchitectureNamesFunctions(t *testing.T) {
 	}
 }
 
-// imports returns the packages of the library that each package of this module imports, without its
+// imports returns the packages of culvert that each package of the module in a folder imports, without its
 // tests.
-func imports(t *testing.T) map[string][]string {
+func imports(t *testing.T, root string) map[string][]string {
 	const module = "github.com/culvert-go/culvert"
 	all := map[string][]string{}
-	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (slices.Contains([]string{"examples", "nginx", "internal/e2e", "internal/bench"}, filepath.ToSlash(path)) || entry.Name() == ".git"):
+		case entry.IsDir() && path != root && (slices.Contains([]string{"examples", "nginx", "internal/e2e", "internal/bench"}, filepath.ToSlash(path)) || entry.Name() == ".git"):
 			return filepath.SkipDir // other modules
 		case filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go"):
 			return nil
