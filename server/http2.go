@@ -28,6 +28,7 @@ func (s *Server) configureHTTP2() error {
 
 // http2State passes the states of a connection of HTTP/2 on.
 func (s *Server) http2State(rwc net.Conn, state http.ConnState) {
+	rwc = clientConn(rwc)
 	if p, ok := rwc.(*prefaced); ok {
 		rwc = p.Conn
 	}
@@ -85,7 +86,8 @@ func (c *conn) serveHTTP2() bool {
 	if c.tls != nil {
 		ctx = context.WithValue(ctx, tlsKey{}, c.tls)
 	}
-	c.server.h2.ServeConn(rwc, &http2.ServeConnOpts{Context: ctx, BaseConfig: c.server.standIn, SawClientPreface: rwc != c.rwc})
+	prefaced := rwc != c.rwc
+	c.server.h2.ServeConn(newHTTP2Conn(rwc, prefaced), &http2.ServeConnOpts{Context: ctx, BaseConfig: c.server.standIn, SawClientPreface: prefaced})
 	return true
 }
 
