@@ -53,6 +53,44 @@ func TestUnits(t *testing.T) {
 	}
 }
 
+// The drop-in has each command of Debian's unit that runs nginx, with the program that it starts instead, and systemd
+// accepts both together.
+func TestDropIn(t *testing.T) {
+	const debian = "/lib/systemd/system/nginx.service"
+	unit, err := os.ReadFile(debian)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dropIn, err := os.ReadFile("../../packaging/nginx-drop-in.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const program, options = "/usr/local/sbin/nginx", " -p /usr/share/nginx -c /etc/nginx/nginx.conf"
+	got := strings.ReplaceAll(strings.ReplaceAll(string(dropIn), program, "/usr/sbin/nginx"), options, "")
+	_, got, _ = strings.Cut(got, "[Service]\n")
+	var want strings.Builder
+	for _, command := range regexp.MustCompile(`(?m)^(Exec\w+=)/usr/sbin/nginx .*$`).FindAllSubmatch(unit, -1) {
+		fmt.Fprintf(&want, "%s\n%s\n", command[1], command[0])
+	}
+	if got != want.String() || got == "" {
+		t.Errorf("the drop-in has\n%swhere Debian's unit has\n%s", got, want.String())
+	}
+
+	dir := t.TempDir()
+	if err := os.Symlink(culvertNginx, filepath.Join(dir, "nginx")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "nginx.service"), unit)
+	if err := os.Mkdir(filepath.Join(dir, "nginx.service.d"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "nginx.service.d", "culvert.conf"), bytes.ReplaceAll(dropIn, []byte(program), []byte(dir+"/nginx")))
+	out, err := exec.Command("systemd-analyze", "verify", "--man=no", filepath.Join(dir, "nginx.service")).CombinedOutput()
+	if err != nil || bytes.Contains(out, []byte(dir)) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // systemd opens the gateway's socket, and starts it for the first connection.
 func TestSocketActivation(t *testing.T) {
 	gateway, err := gatewayProgram()

@@ -55,7 +55,7 @@ func (p *process) command(args ...string) *exec.Cmd {
 }
 
 // With "daemon on" the command ends with 0 once another process serves, in a session of its own, whose pid is in the file; its
-// standard error, which a shell may wait for, is closed.
+// standard error, which a shell may wait for, is closed. The process has the name of the program's file.
 func TestDaemon(t *testing.T) {
 	p := &process{t: t, dir: t.TempDir(), address: wiretest.Free(t)}
 	p.write("server { listen ADDRESS; return 200 daemon; }")
@@ -69,8 +69,12 @@ func TestDaemon(t *testing.T) {
 	if pid == cmd.Process.Pid || !runs(pid) {
 		t.Fatalf("the pid file has %d, the command was %d", pid, cmd.Process.Pid)
 	}
-	if session, err := sessionOf(pid); err != nil || session != pid {
+	session, name, err := sessionOf(pid)
+	if err != nil || session != pid {
 		t.Errorf("the session is %d, %v", session, err)
+	}
+	if file := filepath.Base(cmd.Path); !strings.HasPrefix(file, name) { // of which 15 bytes are kept
+		t.Errorf("the process is called %q, its file %q", name, file)
 	}
 	if got := p.get("/"); got != "daemon" {
 		t.Errorf("got %q", got)
@@ -84,14 +88,17 @@ func TestDaemon(t *testing.T) {
 	})
 }
 
-// sessionOf returns the session of a process (proc(5), the sixth field of stat).
-func sessionOf(pid int) (int, error) {
+// sessionOf returns the session of a process and its name, by which start-stop-daemon finds it (proc(5), the sixth and the
+// second field of stat).
+func sessionOf(pid int) (session int, name string, err error) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	return strconv.Atoi(strings.Fields(rest)[3])
+	before, rest, _ := strings.Cut(string(stat), ") ")
+	_, name, _ = strings.Cut(before, " (")
+	session, err = strconv.Atoi(strings.Fields(rest)[3])
+	return session, name, err
 }
 
 // A daemon that cannot serve is an error of the command, with its text.
