@@ -51,7 +51,7 @@ type Attempt struct {
 
 // ResponseStats describes a response that has ended.
 type ResponseStats struct {
-	// Status is the status of the final header: 101 if the connection was hijacked,
+	// Status is the status of the final header: 101 if the connection was hijacked, 200 if that was for CONNECT,
 	// 200 if the handler returned and wrote nothing, 0 if it panicked before the header.
 	Status int
 	// Bytes is the number of bytes of content that were sent, after every inner transform,

@@ -1,6 +1,8 @@
 package wsupgrade
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -10,14 +12,18 @@ import (
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/client"
 	"github.com/culvert-go/culvert/internal/clientbody"
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/errs"
+	"github.com/culvert-go/culvert/internal/fieldnames"
+	"github.com/culvert-go/culvert/internal/header"
+	"github.com/culvert-go/culvert/internal/record"
 )
 
 // Connect returns a handler of CONNECT requests (RFC 9110 section 9.3.6), HTTP/1.1 and HTTP/2, that
 // tunnels to the address that allow returns: a "host:port", or "unix:/path" if the Forwarder's Dial
 // supports it. If allow returns an error, the response has its status if it is an *culvert.Error, else 403.
-// Other methods get a 405.
+// Other methods get a 405. The header fields that filters set are sent with the 200 that opens a tunnel.
 //
 // A gateway that dials any address that a client names is an open door into its own network: allow
 // must compare r.Host with a list, the addresses that names resolve to included, and authenticate
@@ -81,6 +87,9 @@ func (f *Forwarder) connectTo(w http.ResponseWriter, r *http.Request, allow func
 	admitted.register(t)
 	defer context.AfterFunc(r.Context(), t.Abort)()
 	t.run(early)
+	if record := record.From(r.Context()); record != nil {
+		record.BytesIn, record.BytesOut = t.Bytes()
+	}
 	t.repanic()
 	return nil
 }
@@ -130,9 +139,21 @@ func (f *Forwarder) acceptConnect(w http.ResponseWriter, r *http.Request) (net.C
 	}
 	_ = conn.SetDeadline(time.Time{})
 	early, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
-	if err := f.sendHeader(conn, []byte("HTTP/1.1 200 Connection Established\r\n\r\n")); err != nil {
+	if err := f.sendHeader(conn, connectedHeader(w.Header(), clientside.HeaderFormat(w)).Bytes()); err != nil {
 		conn.Close()
 		return nil, nil, &culvert.Error{Kind: culvert.ClientGone, HeaderSent: true, Err: err}
 	}
 	return conn, early, nil
+}
+
+// connectedHeader renders the header of the 200 that opens a tunnel, as the hooks left it.
+func connectedHeader(fields http.Header, f fieldnames.Format) *bytes.Buffer {
+	header.SanitizeResponse(http.StatusOK, fields, "")
+	delete(fields, "Content-Length")
+	b := bytes.NewBufferString("HTTP/1.1 " + cmp.Or(f.Status, "200 Connection Established") + "\r\n")
+	for name, value := range f.Names.Lines(fields, nil) {
+		writeField(b, name, value)
+	}
+	b.WriteString("\r\n")
+	return b
 }

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/wsupgrade"
@@ -46,6 +48,43 @@ func TestConnect(t *testing.T) {
 	p.End()
 	if got := p.Rest(); got != "heard early late" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// Filters see the status of a CONNECT that is a tunnel, and the client the fields that they set.
+func TestConnectThroughFilters(t *testing.T) {
+	leaktest.Check(t)
+	target := wiretest.Target(t, func(p *wiretest.Peer) { p.Send("heard " + p.Rest()) })
+	stats := make(chan culvert.ResponseStats, 1)
+	result := new(culvert.Result)
+	seen := filters.OnResponse(filters.ResponseHooks{
+		Header: func(_ *http.Request, status int, h http.Header) {
+			if status != http.StatusOK {
+				t.Errorf("the filter saw %d", status)
+			}
+			h.Set("X-A", "b")
+			h.Set("Content-Length", "1")
+		},
+		End: func(_ *http.Request, s culvert.ResponseStats) { stats <- s },
+	})
+	inner := connecting(t, target, wsupgrade.Options{})
+	handler := filters.NewChain(seen).ThenFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, recorded := filters.WithResult(r.Context())
+		inner.ServeHTTP(w, r.WithContext(ctx))
+		*result = *recorded
+	})
+	p := wiretest.Dial(t, wiretest.Serve(t, handler))
+	p.Send("CONNECT db:5432 HTTP/1.1\r\nHost: db:5432\r\n\r\nwords")
+	p.Receive("HTTP/1.1 200 Connection Established\r\nX-A: b\r\n\r\n")
+	p.End()
+	if got := p.Rest(); got != "heard words" {
+		t.Errorf("got %q", got)
+	}
+	if s := <-stats; s.Status != http.StatusOK || !s.Hijacked {
+		t.Errorf("stats %+v", s)
+	}
+	if result.BytesIn != 5 || result.BytesOut != 11 {
+		t.Errorf("result %+v", result)
 	}
 }
 

@@ -16,7 +16,7 @@ type Hooks struct {
 	Status func(r *http.Request, status int, h http.Header) int
 	// Header is called once, when the final header is about to be written: never
 	// for an interim response, and with status 101 when the connection is
-	// hijacked. It may change h. Of nested filters the innermost is called first.
+	// hijacked, 200 for CONNECT. It may change h. Of nested filters the innermost is called first.
 	Header func(r *http.Request, status int, h http.Header)
 	// Body is called after Header if the status allows content. It returns a
 	// transform, or nil to leave the body unchanged. The handler's body is written to

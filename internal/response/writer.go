@@ -226,7 +226,7 @@ func (w *writer) flush() error {
 	return err
 }
 
-// Hijack runs the Header hook with status 101 on Header, then hijacks the
+// Hijack runs the Header hook with status 101 on Header, or 200 for CONNECT, then hijacks the
 // connection. A handler that accepts an upgrade fills Header first,
 // hijacks, and writes the response's header from Header, so that filters see a
 // 101 as they see every other response.
@@ -234,12 +234,26 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if !canHijack(w.inner) {
 		return nil, nil, errNoHijack
 	}
-	w.finalHeader(http.StatusSwitchingProtocols)
+	w.hijackHeader()
 	w.callingInner = true
 	conn, buffered, err := http.NewResponseController(w.inner).Hijack()
 	w.callingInner = false
 	w.hijacked = w.hijacked || err == nil
 	return conn, buffered, err
+}
+
+// hijackHeader records the status of a response that opens a tunnel, and runs the hook Header: there is no body.
+func (w *writer) hijackHeader() {
+	if w.status != 0 {
+		return
+	}
+	w.status = http.StatusSwitchingProtocols
+	if w.r.Method == http.MethodConnect { // RFC 9110 section 9.3.6
+		w.status = http.StatusOK
+	}
+	if w.hooks.Header != nil {
+		w.hooks.Header(w.r, w.status, w.inner.Header())
+	}
 }
 
 var errNoHijack = errors.Join(errors.New("response: connection can't be hijacked"), http.ErrNotSupported)

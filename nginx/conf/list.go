@@ -27,7 +27,7 @@ type Row struct {
 const inStreamOnly = "inside stream"
 
 // Rows returns all known directives of nginx's open-source modules, by name. Those of a
-// refused module except its pass directive are in one row, "tunnel_…", and so are those that are treated as the proxy module's.
+// module that is refused as a whole are in one row, "js_…", and so are those that are treated as the proxy module's.
 func (s Specs) Rows() []Row {
 	rows := map[string]Row{}
 	add := func(name string, class Class, reason string) { rows[name] = Row{name, class, reason} }
@@ -50,11 +50,6 @@ func (s Specs) Rows() []Row {
 		for _, name := range names {
 			add(name, Refused, reason)
 		}
-	}
-	for prefix, pass := range families {
-		class, reason, _ := familyClass(pass)
-		add(pass, class, reason)
-		add(prefix+"…", NoOp, "it concerns "+pass)
 	}
 	for _, m := range loaded {
 		add(m.prefix+"…", Refused, m.reason)

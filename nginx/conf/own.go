@@ -22,6 +22,7 @@ var own = map[string]ownDirective{
 var unlisted = map[string]string{
 	"acme_certificate": "server_name", "acme_issuer": "upstream", "acme_shared_zone": "variables_hash_max_size",
 	"uwsgi_string": "uwsgi_modifier1", "proxy_socket_rcvbuf": "proxy_buffer_size", "proxy_socket_sndbuf": "proxy_buffer_size",
+	"tunnel_socket_rcvbuf": "proxy_buffer_size", "tunnel_socket_sndbuf": "proxy_buffer_size",
 }
 
 // insideIssuer are those that stand inside acme_issuer alone, where crossplane checks nothing.

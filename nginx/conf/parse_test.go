@@ -66,7 +66,7 @@ func TestErrors(t *testing.T) {
 		{"brace in an include", "http { include brace.conf; }", `unexpected "}" in DIR/brace.conf:1`},
 		{"first error first", "include bad.conf;\nfoo;", `unknown directive "nope" in DIR/bad.conf:3`},
 		{"first error first, other way", "foo;\ninclude bad.conf;", `unknown directive "foo" in DIR/nginx.conf:1`},
-		{"refused", "http { server { location / { tunnel_pass a; } } }", `directive "tunnel_pass" is not supported by culvert yet (requests to upstreams are HTTP/1.1) in DIR/nginx.conf:1`},
+		{"refused", "http { server { location / { image_filter off; } } }", `directive "image_filter" is not supported by culvert yet (pictures are not changed) in DIR/nginx.conf:1`},
 		{"refused block", "mail {\n}", `directive "mail" is not supported by culvert yet (mail is not proxied) in DIR/nginx.conf:1`},
 		{"buffers of sockets", "stream { proxy_socket_rcvbuf 1k 2k; }", `invalid number of arguments in "proxy_socket_rcvbuf" directive in DIR/nginx.conf:1`},
 		{"not inside stream", "stream { server { root html; } }", `"root" directive is not allowed here in DIR/nginx.conf:1`},

@@ -87,7 +87,7 @@ func classOfName(name string) (Class, string, bool) {
 	if reason, ok := passed[name]; ok {
 		return Passed, reason, true
 	}
-	return familyClass(name)
+	return 0, "", false
 }
 
 // repeatable reports whether the last of blocks may contain the directive more than once.
@@ -103,6 +103,5 @@ func (s Specs) repeatable(name string, blocks []string) bool {
 	if like, ok := asProxy(name); ok {
 		return s.repeatable(like, blocks)
 	}
-	_, _, family := familyClass(name)
-	return family
+	return false
 }

@@ -41,15 +41,9 @@ var inside = map[string][]string{
 		"smtp_capabilities", "smtp_client_buffer", "smtp_greeting_delay", "starttls", "timeout", "xclient"},
 }
 
-// families are the modules whose other directives have an effect only with one of them. That one
-// is refused; the others, which files like fastcgi_params contain, are no-ops without it.
-var families = map[string]string{
-	"tunnel_": "tunnel_pass",
-}
-
 // likeProxy are the modules whose directives that are not implemented are treated as those of the proxy module: fastcgi_cache as
 // proxy_cache.
-var likeProxy = []string{"fastcgi_", "grpc_", "memcached_", "scgi_", "uwsgi_"}
+var likeProxy = []string{"fastcgi_", "grpc_", "memcached_", "scgi_", "tunnel_", "uwsgi_"}
 
 // asProxy returns the name of the proxy module's directive for one of them.
 func asProxy(name string) (string, bool) {
@@ -59,17 +53,4 @@ func asProxy(name string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// familyClass returns the class of a directive of such a module.
-func familyClass(name string) (Class, string, bool) {
-	for prefix, pass := range families {
-		if name == pass {
-			return Refused, "requests to upstreams are HTTP/1.1", true
-		}
-		if strings.HasPrefix(name, prefix) {
-			return NoOp, "it concerns " + pass, true
-		}
-	}
-	return 0, "", false
 }

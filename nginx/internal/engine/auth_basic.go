@@ -48,7 +48,7 @@ func authBasicUserFile(c *compiler, l *level, d *conf.Directive) (err error) {
 	return err
 }
 
-// byPassword checks the user and the password. If it refuses, the status is 401, or that of a
+// byPassword checks the user and the password. If it refuses, the status is 401, 407 for CONNECT, or that of a
 // file that can't be read.
 func byPassword(x *exchange, w http.ResponseWriter) (v verdict, status int) {
 	rule := authBasicSlot.of(x.level)
@@ -59,7 +59,7 @@ func byPassword(x *exchange, w http.ResponseWriter) (v verdict, status int) {
 	user, password, ok := x.HTTP.BasicAuth()
 	if !ok || user == "" {
 		x.logError("no user/password was provided for basic authentication")
-		return askForPassword(w, realm)
+		return askForPassword(x, w, realm)
 	}
 	name := rule.file.String(&x.Request)
 	ok, err := rule.files.check(name, x.HTTP, user, password)
@@ -72,14 +72,19 @@ func byPassword(x *exchange, w http.ResponseWriter) (v verdict, status int) {
 	}
 	if !ok {
 		x.logError("user \"" + user + "\": password mismatch or not found in \"" + name + "\"")
-		return askForPassword(w, realm)
+		return askForPassword(x, w, realm)
 	}
 	return granted, 0
 }
 
-func askForPassword(w http.ResponseWriter, realm string) (verdict, int) {
-	w.Header().Set("WWW-Authenticate", `Basic realm="`+strings.ReplaceAll(realm, `"`, `\"`)+`"`)
-	return refused, http.StatusUnauthorized
+// askForPassword refuses the request for want of a password, which for CONNECT is one for a proxy.
+func askForPassword(x *exchange, w http.ResponseWriter, realm string) (verdict, int) {
+	field, status := "WWW-Authenticate", http.StatusUnauthorized
+	if x.HTTP.Method == http.MethodConnect {
+		field, status = "Proxy-Authenticate", http.StatusProxyAuthRequired
+	}
+	w.Header().Set(field, `Basic realm="`+strings.ReplaceAll(realm, `"`, `\"`)+`"`)
+	return refused, status
 }
 
 // passwordFiles are the files that were opened.

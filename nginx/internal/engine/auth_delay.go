@@ -9,11 +9,16 @@ import (
 // (ngx_http_core_auth_delay). It returns early if the client leaves.
 func (x *exchange) delayUnauthorized(status int) {
 	d := accessSlot.of(x.level).delay
-	if status != http.StatusUnauthorized || d <= 0 {
+	if !lacksPassword(status) || d <= 0 {
 		return
 	}
 	x.logAt(levelInfo, "delaying unauthorized request", "")
 	x.wait(d)
+}
+
+// lacksPassword reports whether a request is refused for want of a password.
+func lacksPassword(status int) bool {
+	return status == http.StatusUnauthorized || status == http.StatusProxyAuthRequired
 }
 
 // wait returns after d, or when the client has left.

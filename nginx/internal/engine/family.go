@@ -19,6 +19,7 @@ type family struct {
 	lengths bool // the length of a body precedes it
 
 	noContent bool     // requests have none: that of the client is not read
+	tunnels   bool     // the client's connection becomes one to the server
 	typed     bool     // types gives the Content-Type, which the protocol has not
 	hidden    []string // fields that the client does not receive, beside X-Accel-
 
@@ -42,13 +43,17 @@ func (f *family) named(lists ...[]directive) []directive {
 
 // connections are the directives about reaching a server: every family has them.
 func (f *family) connections() []directive {
+	pass := f.passTo
+	if f.tunnels {
+		pass = f.tunnelPass
+	}
 	return []directive{
 		{name: "bind", compile: f.bind},
 		{name: "connect_timeout", compile: setDuration(f.slot, func(s *proxySettings) *time.Duration { return &s.connectTimeout })},
 		{name: "next_upstream", repeatable: true, compile: f.nextUpstream},
 		{name: "next_upstream_timeout", compile: setDuration(f.slot, func(s *proxySettings) *time.Duration { return &s.retry.Timeout })},
 		{name: "next_upstream_tries", compile: setNumber(f.slot, func(s *proxySettings) *int { return &s.retry.Tries })},
-		{name: "pass", compile: f.passTo},
+		{name: "pass", compile: pass},
 		{name: "read_timeout", compile: setDuration(f.slot, func(s *proxySettings) *time.Duration { return &s.readTimeout })},
 		{name: "send_timeout", compile: setDuration(f.slot, func(s *proxySettings) *time.Duration { return &s.sendTimeout })},
 	}

@@ -16,7 +16,7 @@ func (x *exchange) formatHeader(h http.Header) {
 	if _, typed := h["Content-Type"]; !typed {
 		h["Content-Type"] = nil // nginx guesses none of the content
 	}
-	if x.Status == http.StatusSwitchingProtocols && h["Date"] == nil {
+	if (x.Status == http.StatusSwitchingProtocols || x.HTTP.Method == http.MethodConnect) && h["Date"] == nil {
 		h.Set("Date", time.Now().UTC().Format(http.TimeFormat)) // of others the server does
 	}
 	clientside.FormatHeader(x.w, fieldnames.Format{
@@ -50,7 +50,7 @@ func (x *exchange) headerNames() fieldnames.List {
 	names = append(names, "Transfer-Encoding", "Connection", "Keep-Alive")
 	unless(true, "Vary")
 	names = append(names, upstream...)
-	names = append(names, "Location", "WWW-Authenticate", "ETag", "Allow", "Expires", "Cache-Control")
+	names = append(names, "Location", "WWW-Authenticate", "Proxy-Authenticate", "ETag", "Allow", "Expires", "Cache-Control")
 	for _, a := range slices.Concat(added, *addTrailerSlot.of(x.level)) {
 		names = append(names, a.spelt)
 	}

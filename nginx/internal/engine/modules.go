@@ -17,7 +17,7 @@ func modules() []*module {
 		// before content
 		&tryFilesModule, &mirrorModule, &storeModule,
 		// content
-		&culvertHandlerModule, &proxyModule, &grpcModule, &fastCGIModule, &scgiModule, &uwsgiModule, &memcachedModule, &stubStatusModule, &culvertStatusModule, &emptyGIFModule, &flvModule, &mp4Module, &randomIndexModule, &indexModule, &autoindexModule, &davModule, &gzipStaticModule, &staticModule,
+		&culvertHandlerModule, &proxyModule, &grpcModule, &fastCGIModule, &scgiModule, &uwsgiModule, &memcachedModule, &tunnelModule, &stubStatusModule, &culvertStatusModule, &emptyGIFModule, &flvModule, &mp4Module, &randomIndexModule, &indexModule, &autoindexModule, &davModule, &gzipStaticModule, &staticModule,
 		&rootModule, &linksModule, &typesModule,
 		&errorPageModule, &redirectModule,
 		// filters of the response

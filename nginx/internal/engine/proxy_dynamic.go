@@ -41,6 +41,10 @@ func (d *dynamicPass) choose(x *exchange) (http.Handler, int) {
 			x.logError(err.Error() + " in \"" + d.url.String(&x.Request) + "\"")
 			return nil, http.StatusInternalServerError
 		}
+		if err = d.pass.family.checkTunnel(to); err != nil {
+			x.logError(err.Error() + " in \"" + d.url.String(&x.Request) + "\"")
+			return nil, http.StatusInternalServerError
+		}
 		if to.address == "" {
 			x.logError("no host in upstream \"" + d.url.String(&x.Request) + "\"")
 			return nil, http.StatusInternalServerError

@@ -50,6 +50,9 @@ type proxyState struct {
 	reason string          // of its status line
 	kept   fieldnames.List // of fields of a response that are kept for what is served instead
 
+	dialled *heldConn // the connection for a tunnel
+	target  string    // its other end
+
 	body *replay.Again // the request's body, if it was read as a whole; nil: it was not
 }
 
@@ -254,6 +257,9 @@ func serveProxy(x *exchange, w http.ResponseWriter) (status int, done bool) {
 }
 
 func (p *passRule) serve(x *exchange, w http.ResponseWriter) int {
+	if p.family.tunnels && x.HTTP.Method != http.MethodConnect {
+		return http.StatusMethodNotAllowed
+	}
 	handler := p.proxy
 	x.proxy.host, x.proxy.port = p.hostOf, p.portOf
 	if p.dynamic != nil {
@@ -340,7 +346,11 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 			o.Fail(err)
 		}
 	}
-	o.ModifyResponse = p.modifyResponse
+	if o.ModifyResponse = p.modifyResponse; p.family.tunnels {
+		if o.ModifyResponse, err = e.openTunnel(s); err != nil {
+			return o, err
+		}
+	}
 	o.ErrorHandler = func(_ http.ResponseWriter, r *http.Request, err *culvert.Error) {
 		x := exchangeOf(r.Context())
 		x.proxy.failure = err

@@ -160,8 +160,10 @@ func (x *exchange) checkHeader(max int) {
 		return
 	}
 	switch r.Method {
-	case http.MethodTrace, http.MethodConnect:
-		x.refuse(http.StatusMethodNotAllowed, "client sent "+r.Method+" method")
+	case http.MethodTrace:
+		x.refuse(http.StatusMethodNotAllowed, "client sent TRACE method")
+	case http.MethodConnect:
+		x.checkConnect()
 	}
 }
 

@@ -19,7 +19,7 @@ func (e *Engine) handler(k *socket) http.Handler {
 		x.w = w
 		x.serve()
 	})
-	return filters.NewChain().Then(&entrance{engine: e, socket: k, next: e.errorPages(hooks(inner))})
+	return proxyCredentials{filters.NewChain().Then(&entrance{engine: e, socket: k, next: e.errorPages(hooks(inner))})}
 }
 
 // entrance begins the exchange of each request to a socket.
@@ -73,6 +73,9 @@ func (x *exchange) received() int {
 		}
 		x.logRefusal()
 		return x.refused
+	}
+	if x.HTTP.Method == http.MethodConnect { // what follows is for the tunnel, and no request, if there is none
+		x.w.Header().Set("Connection", "close")
 	}
 	for _, step := range x.level.phases.postRead {
 		if status := step(x); status != 0 {
@@ -173,11 +176,12 @@ func (x *exchange) accessPhase(w http.ResponseWriter) int {
 		switch {
 		case v == granted && satisfyAny:
 			w.Header().Del("Www-Authenticate")
+			w.Header().Del("Proxy-Authenticate")
 			return 0
 		case v != refused:
-		case !satisfyAny, status != http.StatusForbidden && status != http.StatusUnauthorized:
+		case !satisfyAny, status != http.StatusForbidden && !lacksPassword(status):
 			return status
-		case code != http.StatusUnauthorized:
+		case !lacksPassword(code):
 			code = status
 		}
 	}

@@ -26,6 +26,7 @@ type server struct {
 	names   []nameRule
 	listens []listenRule
 	named   map[string]*level // locations that start with "@"
+	tunnels bool              // it has a tunnel_pass
 	stream  *stream.Server    // nil for one of http
 }
 
