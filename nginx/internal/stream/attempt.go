@@ -34,9 +34,10 @@ func (a *attempt) mark(at *atomic.Int64) { at.CompareAndSwap(unknown, int64(time
 
 func (a *attempt) finish() { a.mark(&a.total) }
 
-// observed reports the end of the attempt.
+// observed reports the end of the attempt. A further call does nothing.
 func (a *attempt) observed(failed bool) {
-	if a.ended != nil {
-		a.ended(Times{time.Duration(a.connect.Load()), time.Duration(a.first.Load()), time.Duration(a.total.Load()), failed})
+	if ended := a.ended; ended != nil {
+		a.ended = nil
+		ended(Times{time.Duration(a.connect.Load()), time.Duration(a.first.Load()), time.Duration(a.total.Load()), failed})
 	}
 }

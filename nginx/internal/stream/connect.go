@@ -48,7 +48,7 @@ func (p *Proxy) connect(ctx context.Context, s *Session, to Upstream) (net.Conn,
 		if to.Observe != nil {
 			a.ended = to.Observe(a.addr)
 		}
-		c, status, err := p.reach(ctx, s, lease.Addr(), name)
+		c, status, err := p.reachBy(ctx, s, lease, a, name)
 		if err == nil {
 			a.mark(&a.connect)
 			if !s.udp { // nothing is known of a server of UDP yet
@@ -97,6 +97,21 @@ func (s *Session) begin(addr string) *attempt {
 }
 
 func (s *Session) end() { s.attempts[len(s.attempts)-1].finish() }
+
+// reachBy is reach for a lease. It ends the lease and the attempt if a function of the configuration panics.
+func (p *Proxy) reachBy(ctx context.Context, s *Session, lease upstream.Lease, a *attempt, name string) (c net.Conn, status int, err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			a.finish()
+			a.observed(true)
+			lease.Done(upstream.Outcome{Err: errPanicked})
+		}
+	}()
+	c, status, err = p.reach(ctx, s, lease.Addr(), name)
+	returned = true
+	return c, status, err
+}
 
 // reach makes a connection, with TLS if that is configured, and logs why it can't. A status reports that another server would not
 // help.

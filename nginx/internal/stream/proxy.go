@@ -73,8 +73,9 @@ func (p *Proxy) serve(ctx context.Context, s *Session) int {
 	if status != 0 {
 		return status
 	}
-	defer lease.Done(upstream.Outcome{Err: errPanicked}) // a further call has no effect
+	defer lease.Done(upstream.Outcome{Err: errPanicked}) // further calls, of this and of what follows, have no effect
 	a := s.attempts[len(s.attempts)-1]
+	defer a.observed(true)
 	defer a.finish()
 	defer func() { _ = up.Close() }()
 	r := &relay{
