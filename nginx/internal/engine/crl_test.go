@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bufio"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -13,6 +14,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -247,5 +249,48 @@ func TestIntermediateAloneTrusted(t *testing.T) {
 			ssl_verify_client optional; ssl_client_certificate ca.crt; error_page 495 =200 /; location / { return 200 $ssl_client_verify; } } }`,
 			"a.crt": server.pem(), "a.key": string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key})), "ca.crt": trusted})
 		equal(t, "verified", s.getWith(client.pair(), "a.test"), want)
+	}
+}
+
+// A client's certificate is verified by the rules of the server that TLS has named, also for a request that is refused before its
+// server's rules apply: the Host of another one must not cost a look at a responder each time.
+func TestRefusedRequestOfAnotherHost(t *testing.T) {
+	var requests atomic.Int32
+	responder := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests.Add(1)
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer responder.Close()
+	root := newSigner(t, "root")
+	client, own := root.sign(t, "client", 7, 0).pair(), root.sign(t, "a.test", 100, 0)
+	key, err := x509.MarshalECPrivateKey(own.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, map[string]string{"nginx.conf": `events {} http {
+		ssl_certificate a.crt; ssl_certificate_key a.key; ssl_verify_client on; ssl_client_certificate ca.crt; ssl_ocsp_responder ` + responder.URL + `;
+		server { listen 443 ssl; server_name a.test; return 200 a; }
+		server { listen 443 ssl; server_name b.test; ssl_ocsp leaf; return 200 b; } }`,
+		"a.crt": own.pem(), "a.key": string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key})), "ca.crt": root.pem()})
+	for _, test := range []struct {
+		name, host string
+		want       int32
+	}{{"a.test", "b.test", 0}, {"a.test", "a.test", 0}, {"b.test", "b.test", 1}} {
+		requests.Store(0)
+		conn, err := tls.Dial("tcp", s.first, &tls.Config{ServerName: test.name, InsecureSkipVerify: true, Certificates: []tls.Certificate{client}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, "TRACE / HTTP/1.1\r\nHost: "+test.host+"\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		equal(t, test.host+" over "+test.name, resp.StatusCode, http.StatusMethodNotAllowed)
+		equal(t, "looks at the responder for "+test.host+" over "+test.name, requests.Load(), test.want)
 	}
 }
