@@ -16,7 +16,11 @@ import (
 // serveHTTP3 serves the sockets of QUIC.
 func (g *generation) serveHTTP3(sockets map[socketKey]*socket) {
 	for _, l := range g.engine.QUIC() {
-		s, err := sockets[keyOfQUIC(l)].http3.Serve(http3.Settings{
+		socket := sockets[keyOfQUIC(l)].http3
+		if !socket.HasHostKey(l.HostKey) {
+			g.engine.Warn("the quic_host_key of " + l.Address + " has changed, and has no effect until the address is bound anew")
+		}
+		s, err := socket.Serve(http3.Settings{
 			TLS: l.TLS, Handler: counted{g, l.Handler}, HandshakeTimeout: l.HandshakeTimeout, IdleTimeout: l.IdleTimeout,
 			MaxHeaderBytes: l.MaxHeaderBytes, MaxStreams: l.MaxStreams, StreamBuffer: l.StreamBuffer, Retry: l.Retry,
 			BaseContext: g.ctx, ConnContext: l.ConnContext, Logger: g.engine.Logger(),

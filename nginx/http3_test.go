@@ -412,7 +412,8 @@ func TestHTTP3Errors(t *testing.T) {
 	}
 }
 
-// The host key's file is read at load. http3_hq off is nginx's default.
+// The host key's file is read at load, and a reload that changes the key of an address says that it has no effect. http3_hq off is
+// nginx's default.
 func TestHTTP3HostKey(t *testing.T) {
 	s, addr := overQUIC(t, "server { listen ADDR quic; return 200 ok; }")
 	if err := os.WriteFile(filepath.Join(s.dir, "host.key"), []byte("a secret"), 0o600); err != nil {
@@ -424,6 +425,13 @@ func TestHTTP3HostKey(t *testing.T) {
 	}
 	if _, got := fetched(t, overHTTP3(t, addr, "a.test"), "https://a.test/"); got != "ok" {
 		t.Error(got)
+	}
+	s.writeQUIC(addr, "server { listen ADDR quic; return 200 ok; }")
+	if err := s.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if log := s.logged("error.log"); strings.Count(log, "the quic_host_key of "+addr+" has changed") != 1 {
+		t.Error(log)
 	}
 }
 

@@ -1,6 +1,7 @@
 package http3
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -22,6 +23,7 @@ var errClosed = errors.New("http3: the address is not served")
 // multiple goroutines.
 type Socket struct {
 	udp     *net.UDPConn
+	host    []byte // key
 	address quic.TokenGeneratorKey
 	reset   quic.StatelessResetKey
 	current atomic.Pointer[Server] // that accepts
@@ -39,10 +41,13 @@ type Socket struct {
 // NewSocket returns a Socket over a socket of UDP, which it owns. Processes with the same host key know each other's tokens;
 // without one the tokens are the Socket's own.
 func NewSocket(udp *net.UDPConn, hostKey []byte) *Socket {
-	k := &Socket{udp: udp, servers: map[*Server]struct{}{}}
+	k := &Socket{udp: udp, host: hostKey, servers: map[*Server]struct{}{}}
 	k.address, k.reset = tokenKeys(hostKey)
 	return k
 }
+
+// HasHostKey reports whether the Socket was made with a host key. Connections have been given tokens by it, so that it can't change.
+func (k *Socket) HasHostKey(key []byte) bool { return bytes.Equal(k.host, key) }
 
 // Addr returns the address of the socket.
 func (k *Socket) Addr() net.Addr { return k.udp.LocalAddr() }
