@@ -82,6 +82,30 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// Certificates and addresses of servers are checked when all is compiled: each of their errors is found, too.
+func TestCheckServers(t *testing.T) {
+	o := write(t, `error_log stderr; events {}
+http {
+    server { listen 443 ssl; ssl_certificate a.crt; ssl_certificate_key a.key; }
+    server { listen 443 ssl; ssl_certificate b.crt; ssl_certificate_key b.key; }
+    server { listen 443 ssl default_server; }
+    server { listen 443 ssl default_server; ssl_certificate d.crt; ssl_certificate_key d.key; }
+    server { listen 444 ssl; ssl_certificate data:none; ssl_certificate_key data:none; ssl_session_ticket_key e; }
+}
+stream {
+    server { listen 445 ssl; return a; }
+    server { listen 446 ssl; ssl_certificate g.crt; ssl_certificate_key g.key; return a; }
+}`)
+	var at []string
+	for _, err := range nginx.Check(o) {
+		_, line, _ := strings.Cut(err.Error(), o.File+":")
+		at = append(at, line)
+	}
+	if got := strings.Join(at, " "); got != "3 4 5 6 6 7 10 11" {
+		t.Errorf("errors in the lines %s: %v", got, nginx.Check(o))
+	}
+}
+
 // A file without faults has none, and one that cannot be read is one.
 func TestCheckWhole(t *testing.T) {
 	if errs := nginx.Check(write(t, "error_log stderr; events {} http { server { listen 80; } }")); errs != nil {

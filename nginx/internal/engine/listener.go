@@ -45,22 +45,22 @@ func createListeners(c *compiler) error {
 			at.quic = at.quic || rule.quic
 			at.proxyProtocol = at.proxyProtocol || rule.proxyProtocol
 			at.http2Always = at.http2Always || rule.http2
-			if err := at.attach(c, s, rule); err != nil {
+			if err := c.fail(at.attach(c, s, rule)); err != nil {
 				return err
 			}
 		}
 	}
 	for _, k := range sockets {
 		k.settleHTTP2()
-		if err := k.checkCertificates(); err != nil {
+		if err := c.fail(k.checkCertificates()); err != nil {
 			return err
 		}
 		if k.quic {
-			if err := k.checkQUICVersions(); err != nil {
+			if err := c.fail(k.checkQUICVersions()); err != nil {
 				return err
 			}
 		}
-		config, err := k.tlsConfig()
+		config, err := k.tlsConfig(c)
 		if err != nil {
 			return err
 		}

@@ -128,7 +128,7 @@ func (k *socket) noCertificate(s *server) error {
 
 // tlsConfig returns the configuration of a socket, nil for cleartext. The client's server name
 // selects the server, whose certificates and protocols apply.
-func (k *socket) tlsConfig() (*tls.Config, error) {
+func (k *socket) tlsConfig(c *compiler) (*tls.Config, error) {
 	if !k.ssl {
 		return nil, nil
 	}
@@ -138,11 +138,14 @@ func (k *socket) tlsConfig() (*tls.Config, error) {
 			continue // its handshakes are rejected, or have the configuration of the default server
 		}
 		config, err := s.tlsConfig(k, k.protocols(s))
-		if err != nil {
-			return nil, err
+		if err == nil {
+			configs[s], err = s.handshakes(config, "http")
 		}
-		if configs[s], err = s.handshakes(config, "http"); err != nil {
-			return nil, err
+		if err != nil {
+			delete(configs, s)
+			if err := c.fail(err); err != nil {
+				return nil, err
+			}
 		}
 	}
 	k.shareClientRules()

@@ -75,7 +75,7 @@ func createPorts(c *compiler) error {
 			at := socketOf(c, &sockets, rule)
 			at.ssl = at.ssl || rule.ssl
 			at.proxyProtocol = at.proxyProtocol || rule.proxyProtocol
-			if err := at.attach(c, s, rule); err != nil {
+			if err := c.fail(at.attach(c, s, rule)); err != nil {
 				return err
 			}
 		}
@@ -96,7 +96,7 @@ func createPorts(c *compiler) error {
 
 // port returns the socket for package stream.
 func (k *socket) port(c *compiler) (*stream.Port, error) {
-	config, err := k.streamTLS()
+	config, err := k.streamTLS(c)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func sslALPN(_ *compiler, l *level, d *conf.Directive) error {
 }
 
 // streamTLS returns the configuration of a socket, nil for cleartext. The client's server name selects the server.
-func (k *socket) streamTLS() (*tls.Config, error) {
+func (k *socket) streamTLS(c *compiler) (*tls.Config, error) {
 	if !k.ssl {
 		return nil, nil
 	}
@@ -49,17 +49,17 @@ func (k *socket) streamTLS() (*tls.Config, error) {
 		settings := sslSlot.of(s.level)
 		rejects[s.stream] = settings.reject
 		if len(settings.certs) == 0 && !settings.reject && k.defaultOf(s) {
-			return nil, k.sslListen(s).Errorf("no \"ssl_certificate\" is defined for the \"listen ... ssl\" directive")
+			err := k.sslListen(s).Errorf("no \"ssl_certificate\" is defined for the \"listen ... ssl\" directive")
+			if err := c.fail(err); err != nil {
+				return nil, err
+			}
 		}
 		config, err := s.tlsConfig(nil, []string{"http/1.1"})
-		if err != nil {
-			return nil, err
+		if err == nil && len(settings.certs) > 0 {
+			config.NextProtos = streamSSLSlot.of(s.level).protocols
+			configs[s.stream], err = s.handshakes(config, "stream")
 		}
-		config.NextProtos = streamSSLSlot.of(s.level).protocols
-		if len(settings.certs) == 0 {
-			continue
-		}
-		if configs[s.stream], err = s.handshakes(config, "stream"); err != nil {
+		if err := c.fail(err); err != nil {
 			return nil, err
 		}
 	}
