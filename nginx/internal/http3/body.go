@@ -63,3 +63,31 @@ func (b *peeked) Read(p []byte) (int, error) {
 	}
 	return b.ReadCloser.Read(p)
 }
+
+// keepTrailers has the trailers that r announces set in its map, as net/http does, so that copies of r have them, too: quic-go
+// gives r another map.
+func keepTrailers(r *http.Request) {
+	if len(r.Trailer) > 0 && r.Body != http.NoBody {
+		r.Body = &trailed{r.Body, r, r.Trailer}
+	}
+}
+
+// trailed is a body behind which trailers may come.
+type trailed struct {
+	io.ReadCloser
+	request   *http.Request // quic-go's
+	announced http.Header
+}
+
+// Read implements io.Reader. At the end the trailers are set.
+func (b *trailed) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		for name := range b.announced {
+			if values := b.request.Trailer[name]; len(values) > 0 {
+				b.announced[name] = values
+			}
+		}
+	}
+	return n, err
+}

@@ -131,6 +131,7 @@ func (c *conn) handle(w http.ResponseWriter, r *http.Request) {
 	defer c.end()
 	r.Proto = "HTTP/3.0" // quic-go has the protocol of an extended CONNECT here
 	settleLength(r)
+	keepTrailers(r)
 	if base := c.server.settings.BaseContext; base != nil {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()

@@ -299,6 +299,34 @@ func TestBodies(t *testing.T) {
 	}
 }
 
+// Trailers that a request announces are those of its copies, too, when the body has ended; others are not.
+func TestTrailers(t *testing.T) {
+	f := start(t, Settings{BaseContext: t.Context(), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		other := r.WithContext(r.Context())
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = fmt.Fprint(w, len(r.Trailer), r.Trailer["X-Sum"], other.Trailer["X-Sum"])
+	})})
+	c := f.dial(nil)
+	for _, tt := range []struct {
+		method, want string
+		announced    bool
+	}{{"GET", "1 [3] [3]", true}, {"POST", "1 [3] [3]", true}, {"POST", "0 [] []", false}} {
+		r, _ := http.NewRequestWithContext(t.Context(), tt.method, "https://example.com/", io.MultiReader(strings.NewReader("abc")))
+		r.Trailer = http.Header{"X-Sum": {"3"}}
+		if !tt.announced {
+			r.Trailer = nil
+		}
+		resp, err := c.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := io.ReadAll(resp.Body); string(got) != tt.want {
+			t.Errorf("%s: %s, want %s", tt.method, got, tt.want)
+		}
+		resp.Body.Close()
+	}
+}
+
 // An idle connection ends, and one with a request does not.
 func TestIdle(t *testing.T) {
 	closed := make(chan bool, 1)
