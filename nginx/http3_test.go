@@ -199,9 +199,21 @@ func TestHTTP3Off(t *testing.T) {
 	if resp, _ := fetched(t, overHTTP3(t, addr, "a.test"), "https://b.test/"); resp.StatusCode != http.StatusMisdirectedRequest {
 		t.Error(resp.Status)
 	}
-	if resp, err := overHTTP3(t, addr, "b.test").Get("https://b.test/"); err == nil {
-		resp.Body.Close()
-		t.Error(resp.Status)
+	const noProtocol = 0x100 + 120 // the alert no_application_protocol (RFC 9001 section 4.8)
+	for _, tt := range []struct {
+		sni      string
+		protocol []string
+	}{{"b.test", []string{"h3"}}, {"b.test", nil}, {"a.test", nil}} {
+		config := insecure()
+		config.ServerName, config.NextProtos = tt.sni, tt.protocol
+		c, err := quic.DialAddr(t.Context(), addr, config, nil)
+		if err == nil { // crypto/tls has not heard of the server's opinion yet
+			wiretest.Await(t, c.Context().Done(), "the refusal")
+			err = context.Cause(c.Context())
+		}
+		if failed := new(quic.TransportError); !errors.As(err, &failed) || failed.ErrorCode != noProtocol || !failed.Remote {
+			t.Errorf("%+v: %v", tt, err)
+		}
 	}
 }
 

@@ -141,13 +141,13 @@ func (k *socket) checkQUICVersions() error {
 	return nil
 }
 
-// protocols returns the protocols that are offered for a server by ALPN. Without one the handshake fails.
+// protocols returns the protocols that are offered for a server by ALPN.
 func (k *socket) protocols(s *server) []string {
 	switch {
 	case k.quic && http3Slot.of(s.level).on:
 		return []string{"h3"}
 	case k.quic:
-		return nil
+		return []string{""} // a name that no client can offer: without one, crypto/tls lets clients in that offer none
 	case k.allowsHTTP2(s):
 		return []string{"h2", "http/1.1"}
 	}
