@@ -3,9 +3,11 @@ package engine_test
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -77,5 +79,43 @@ func TestHTTP2ToUpstreams(t *testing.T) {
 	}
 	if got := s.get("/proxy", "Connection: Upgrade", "Upgrade: x"); got.Header.Get("X-Seen") != "HTTP/2.0 GET /proxy te= a= up=" {
 		t.Errorf("an upgrade: %v", got.Header)
+	}
+}
+
+// Requests over HTTP/2 share a connection to a server of an upstream block, and have their own where there is none.
+func TestConnectionsOfHTTP2(t *testing.T) {
+	var opened atomic.Int32
+	target := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	target.Config.Protocols = new(http.Protocols)
+	target.Config.Protocols.SetUnencryptedHTTP2(true)
+	target.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	target.Start()
+	t.Cleanup(target.Close)
+	s := serve(t, map[string]string{"nginx.conf": strings.ReplaceAll(`events {} http {
+		upstream block { server TARGET; }
+		proxy_http_version 2;
+		server {
+			location /block { proxy_pass http://block; }
+			location /proxy { proxy_pass http://TARGET; }
+			location /variable { proxy_pass http://$http_to; }
+			location /grpc { grpc_pass TARGET; }
+		} }`, "TARGET", target.Listener.Addr().String())})
+	for _, tt := range []struct {
+		path string
+		want int32
+	}{{"/block", 1}, {"/proxy", 3}, {"/variable", 3}, {"/grpc", 3}} {
+		opened.Store(0)
+		for range 3 {
+			if got := s.get(tt.path, "To: "+target.Listener.Addr().String()); got.StatusCode != 200 {
+				t.Fatalf("%s: status %d", tt.path, got.StatusCode)
+			}
+		}
+		if n := opened.Load(); n != tt.want {
+			t.Errorf("%s: %d connections, want %d", tt.path, n, tt.want)
+		}
 	}
 }

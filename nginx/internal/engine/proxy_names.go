@@ -68,6 +68,7 @@ func (r *resolvedNames) close() {
 // makeGroup creates the upstream of an address, or of a name that rule looks up.
 func makeGroup(rule *resolverRule, to passTo) (*group, error) {
 	g := newGroup(to.address)
+	g.implicit = true
 	host, port, err := hostPort(&conf.Directive{}, to.address, to.port)
 	if err != nil {
 		return nil, err

@@ -234,7 +234,7 @@ func findGroup(c *compiler, at *conf.Directive, to passTo) (*group, error) {
 		return nil, err
 	}
 	g := newGroup(to.address)
-	g.targets = targets
+	g.implicit, g.targets = true, targets
 	c.groups[name] = g
 	return g, nil
 }
@@ -317,7 +317,7 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 	}
 	transport, err := e.transport(transportKey{
 		scheme: to.scheme, http2: s.http2, connect: s.connectTimeout, send: s.sendTimeout, read: s.readTimeout, bind: to.bind,
-		keepalive: g.keepalive, tls: s.tls, name: cmp.Or(to.sslName, to.name()), cert: to.sslCert, key: to.sslKey, certID: to.sslID,
+		keepalive: g.keepaliveOver(s.http2), tls: s.tls, name: cmp.Or(to.sslName, to.name()), cert: to.sslCert, key: to.sslKey, certID: to.sslID,
 	})
 	if err != nil {
 		return o, err

@@ -40,6 +40,7 @@ type group struct {
 	sticky   *stickyRule // nil: there is none
 	least    *leastTime  // nil: balance is another
 
+	implicit  bool // the host of a pass directive, not an upstream block
 	keepalive keepaliveRule
 	fails     []int            // statuses that count as failures, of all locations
 	resolver  *resolverRule    // nil: http's

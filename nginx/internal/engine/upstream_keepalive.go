@@ -16,6 +16,16 @@ type keepaliveRule struct {
 	timeout  time.Duration
 }
 
+// keepaliveOver returns the rule for connections of HTTP/2, or of HTTP/1.1. As in nginx a request of HTTP/2 has a connection of its own
+// where there is no upstream block: over a shared one all calls would be of the one server that a balancer behind the address has chosen
+// for the first.
+func (g *group) keepaliveOver(http2 bool) keepaliveRule {
+	if http2 && g.implicit {
+		return keepaliveRule{off: true}
+	}
+	return g.keepalive
+}
+
 // groupKeepalive compiles keepalive and the related directives inside upstream.
 func groupKeepalive(_ *compiler, g *group, d *conf.Directive) (err error) {
 	k := &g.keepalive
