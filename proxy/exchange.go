@@ -109,7 +109,9 @@ func (e *transportExchange) exchange(f *forwarding) (exchangeResult, *culvert.Er
 	if resp.ContentLength > 0 && !withoutContent(resp, out.Method) {
 		resp.Body = &exactBody{ReadCloser: resp.Body, left: resp.ContentLength}
 	}
-	f.names.Received = names.Received
+	if f.names.Received = names.Received; e.o.KeepFieldNames && resp.ProtoMajor >= 2 && names.Received.Names == nil {
+		f.names.Received.Names = fieldnames.Lower(resp.Header)
+	}
 	result.received, err = f.relay(c, resp, false)
 	result.sent = c.body.Sent()
 	return result, refine(ctx, errs.As(err), c)
@@ -182,7 +184,7 @@ type call struct {
 
 // start prepares the call of an attempt.
 func (c *call) start(f *forwarding, in *http.Request) {
-	c.interim = interimRelay{client: &f.client, in: in, body: f.body.Client(), timeout: f.p.o.WriteTimeout, began: f.start, slow: &f.interims}
+	c.interim = interimRelay{client: &f.client, in: in, body: f.body.Client(), timeout: f.p.o.WriteTimeout, began: f.start, slow: &f.interims, drop: &f.outbound.DropInterim}
 	c.source, c.counts = &f.body, &c.resends
 	c.body.Start(&f.body)
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/net/http2"
+
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -15,7 +17,13 @@ import (
 // keeping starts a server that keeps the names of fields, in front of a target. It returns the server's address.
 func keeping(t *testing.T, target string, o proxy.Options) string {
 	t.Helper()
-	g, err := upstream.New(upstream.Options{Name: "t"}, upstream.Target{Addr: target})
+	return keepingVia(t, upstream.HTTP1, target, o)
+}
+
+// keepingVia is keeping for a target of a protocol.
+func keepingVia(t *testing.T, protocol upstream.Protocol, target string, o proxy.Options) string {
+	t.Helper()
+	g, err := upstream.New(upstream.Options{Name: "t", Protocol: protocol}, upstream.Target{Addr: target})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,4 +126,24 @@ func TestKeepFieldNamesOfUpgrades(t *testing.T) {
 		t.Errorf("response %q, want %q", got, want)
 	}
 	p.End()
+}
+
+// Names that were received over HTTP/2 are in lower case, as they are there.
+func TestKeepFieldNamesOfHTTP2(t *testing.T) {
+	target := http2Script(t, func(f *http2.Framer, stream uint32) error {
+		block := headerBlock(":status: 200\nx-b: 1\netag: \"a\"\nx-b: 2\ncontent-length: 0\nset-cookie: c\n")
+		return f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block, EndStream: true, EndHeaders: true})
+	})
+	addr := keepingVia(t, upstream.H2C, target, proxy.Options{ModifyResponse: func(r *proxy.Response) {
+		if got := strings.Join(r.FieldNames, " "); got != "content-length etag set-cookie x-b" || r.Reason != "" {
+			t.Errorf("names %q, reason %q", got, r.Reason)
+		}
+		r.Header.Set("X-Changed", "c")
+	}})
+	p := wiretest.Dial(t, addr)
+	p.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	want := "HTTP/1.1 200 OK\r\nContent-Length: 0\r\netag: \"a\"\r\nset-cookie: c\r\nx-b: 1\r\nx-b: 2\r\nDate: now\r\nX-Changed: c\r\n\r\n"
+	if got := undated(p.Header()); got != want {
+		t.Errorf("response %q, want %q", got, want)
+	}
 }

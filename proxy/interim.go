@@ -22,6 +22,7 @@ type interimRelay struct {
 	slow    *interimTime     // of the attempt
 	room    int64            // left for the headers of interim responses, where the transport bounds each alone; 0: it bounds them all
 	full    bool             // room was exceeded
+	drop    *bool            // Outbound.DropInterim
 	later   interimQueue
 }
 
@@ -81,5 +82,5 @@ func (i *interimRelay) write(status int, fields http.Header) {
 // section 15.2). A 100 lets the transport read the body, and the first read sends the gateway's
 // own.
 func (i *interimRelay) wanted(status int) bool {
-	return i.in.ProtoAtLeast(1, 1) && status != http.StatusContinue
+	return i.in.ProtoAtLeast(1, 1) && status != http.StatusContinue && !*i.drop
 }

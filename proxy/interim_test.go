@@ -53,6 +53,27 @@ func testInterimResponsesNotWanted(t *testing.T, via path) {
 	}
 }
 
+// DropInterim keeps interim responses from the client of one request, and leaves those of the next alone.
+func TestDropInterim(t *testing.T) { onPaths(t, testDropInterim) }
+func testDropInterim(t *testing.T, via path) {
+	leaktest.Check(t)
+	target := wiretest.Replying(t, "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Rewrite: func(o *proxy.Outbound) {
+		o.DropInterim = o.In.URL.Path == "/drop"
+	}})
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	for _, path := range []string{"/drop", "/", "/drop"} {
+		client.Send("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n")
+		if path == "/" {
+			client.Receive("HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n")
+		}
+		if got := client.Header(); !strings.HasPrefix(got, "HTTP/1.1 200 OK\r\n") {
+			t.Errorf("%s: %q", path, got)
+		}
+		client.Receive("ok")
+	}
+}
+
 // MaxHeaderBytes bounds all interim responses of a request together.
 func TestSizeOfInterimResponses(t *testing.T) { onPaths(t, testSizeOfInterimResponses) }
 func testSizeOfInterimResponses(t *testing.T, via path) {

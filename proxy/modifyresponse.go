@@ -29,7 +29,8 @@ type Response struct {
 	// are sent as the target has sent them: both ends go by them.
 	Header http.Header
 	// FieldNames are the names of Header's fields as the target has spelt them, one for each line, in its order, and Reason is
-	// that of its status line, if Options.KeepFieldNames is set and the target speaks HTTP/1.1. They must not be changed.
+	// that of its status line, if Options.KeepFieldNames is set. Over HTTP/2 each name is there once, in the order of the alphabet, and
+	// Reason is "". They must not be changed.
 	FieldNames []string
 	Reason     string
 

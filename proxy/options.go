@@ -69,7 +69,8 @@ type Options struct {
 	// in Connection. Outbound.Fail ends the exchange.
 	Rewrite func(*Outbound)
 	// KeepFieldNames sends the header fields of requests and of final responses over HTTP/1.1 with the names as the peer has spelt them, and
-	// in its order: a field that was added follows. The server must be a server.Server, for requests one with KeepFieldNames.
+	// in its order: a field that was added follows. Names of a target that speaks HTTP/2 are in lower case, as that has them; their order is
+	// that of the alphabet. The server must be a server.Server, for requests one with KeepFieldNames.
 	// Otherwise names are canonical ("X-Ip" for "X-IP"), as those of an http.Header are, and have no order.
 	// Interim responses and trailers have canonical names in any case.
 	KeepFieldNames bool

@@ -54,6 +54,9 @@ type Outbound struct {
 	// Out.Header has no field for are passed over, and fields without a name follow, so that both can be changed
 	// independently. Host, Content-Length, Transfer-Encoding and Connection are the places of the proxy's own fields.
 	FieldNames []string
+	// DropInterim keeps the interim responses of the targets, 103 (Early Hints) for instance, from the client. A 100 that
+	// the client expects is the proxy's own in any case.
+	DropInterim bool
 
 	body      io.ReadCloser // Out's, before the hook
 	failure   error         // of Fail

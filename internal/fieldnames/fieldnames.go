@@ -74,6 +74,16 @@ func (s *lines) next(values []string) []string {
 	return values[from:s.written]
 }
 
+// Lower returns the names of h's fields as HTTP/2 and HTTP/3 spell them, one for each field, in the order of the names.
+func Lower(h http.Header) List {
+	n := make(List, 0, len(h))
+	for key := range h {
+		n = append(n, strings.ToLower(key))
+	}
+	slices.Sort(n)
+	return n
+}
+
 // Has reports whether a name is that of the field with this canonical key.
 func (n List) Has(key string) bool {
 	return slices.ContainsFunc(n, func(name string) bool { return strings.EqualFold(name, key) })

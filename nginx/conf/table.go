@@ -97,7 +97,7 @@ func (s Specs) repeatable(name string, blocks []string) bool {
 	}
 	switch name {
 	case "load_module", "debug_connection", "env", "worker_cpu_affinity", "proxy_cache_path", "proxy_cache_bypass", "proxy_cache_valid", "proxy_no_cache",
-		"ssl_conf_command", "proxy_ssl_conf_command", "early_hints":
+		"ssl_conf_command", "proxy_ssl_conf_command":
 		return true
 	}
 	if like, ok := asProxy(name); ok {

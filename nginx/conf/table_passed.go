@@ -7,7 +7,6 @@ const (
 // passed lists the directives that are accepted and not followed, and that a client, an upstream
 // or an operator may miss: what is served is right without them.
 var passed = map[string]string{
-	"early_hints":                     "interim responses are always forwarded",
 	"load_module":                     "modules are not loaded: their directives are refused",
 	"proxy_cache_background_update":   noCache,
 	"proxy_cache_bypass":              noCache,

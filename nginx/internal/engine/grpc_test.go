@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
 // http2Server speaks HTTP/2 alone, by prior knowledge or with TLS.
@@ -70,6 +72,11 @@ func TestHTTP2ToUpstreams(t *testing.T) {
 	}
 	if got := s.get("/grpc"); got.Header.Get("X-Host") != plain.Listener.Addr().String() {
 		t.Errorf("the authority is %q", got.Header.Get("X-Host"))
+	}
+	p := wiretest.Dial(t, s.first) // names of HTTP/2 reach the client as they are there
+	p.Send("GET /grpc HTTP/1.1\r\nHost: h\r\n\r\n")
+	if got := p.Header(); !strings.Contains(got, "\r\nx-host: ") || !strings.Contains(got, "\r\nContent-Type: ") {
+		t.Errorf("names: %q", got)
 	}
 	if got := s.get("/busy"); got.Header.Get("X-Up") != "503, 503" {
 		t.Errorf("the statuses are %q", got.Header.Get("X-Up"))

@@ -5,7 +5,7 @@ package engine
 func modules() []*module {
 	return []*module{
 		// of the process and of http
-		&mainModule, &errorLogModule, &variablesModule, &resolverModule, &upstreamModule,
+		&mainModule, &errorLogModule, &variablesModule, &resolverModule, &upstreamModule, &earlyHintsModule,
 		// when a request has been received
 		&listenModule, &http3Module, &serverModule, &realIPModule, &headerFieldsModule, &locationModule, &sslModule,
 		// when its location has been found

@@ -341,6 +341,7 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 	o.Rewrite = func(o *proxy.Outbound) {
 		x := exchangeOf(o.In.Context())
 		p.family.outbound(p, x, o)
+		o.DropInterim = !x.earlyHints()
 		if err := x.TakeFailure(); err != nil { // the upstream must not get what is not known to be right
 			x.logPattern(err)
 			o.Fail(err)
