@@ -30,7 +30,7 @@ type AddressRule struct {
 // AddressList returns a filter that serves the clients whose addresses are allowed, and refuses all others with 403. The
 // address is that of ClientAddr: place the filter inside of RealIP if there are proxies in front, since it would judge
 // their addresses. A client whose address is not known is refused, as those of unix sockets are. A culvert.Error of the kind
-// Forbidden tells the logs why.
+// Forbidden is the reason in the logs.
 //
 // Security: an address is no proof of who a client is. Networks that others share, those of a cloud for instance, are not
 // trustworthy because one of their addresses is.

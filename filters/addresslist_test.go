@@ -108,7 +108,7 @@ func TestAddressListOptions(t *testing.T) {
 	}
 }
 
-// Whatever the address, a list that denies a network never serves one of its addresses, and one that allows it no other.
+// A list that denies a network serves none of its addresses, and one that allows it no other.
 func FuzzAddressList(f *testing.F) {
 	for _, seed := range []string{"10.0.0.1:1", "[::ffff:10.0.0.1]:1", "[fe80::1%10.0.0.1]:1", "10.0.0.1", "@", "[::10.0.0.1]:80"} {
 		f.Add(seed)

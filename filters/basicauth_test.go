@@ -127,7 +127,7 @@ func TestBasicAuthUser(t *testing.T) {
 	}
 }
 
-// If Check fails, the client is refused, whatever else Check returns, and the logs learn why.
+// If Check fails, the client is refused regardless of what else Check returns, and the logs have the reason.
 func TestBasicAuthCheckFails(t *testing.T) {
 	f := good(t)(filters.BasicAuth(filters.BasicAuthOptions{Realm: "a", Check: func(*http.Request, string, string) (bool, error) {
 		return true, errors.New("no directory")
@@ -164,7 +164,7 @@ func TestBasicAuthOptions(t *testing.T) {
 	}
 }
 
-// Whatever Authorization is, the handler is called only if it is the user and the password in base64, and Check never
+// The handler is called only if Authorization is the user and the password in base64, and Check never
 // gets what RFC 7617 excludes.
 func FuzzBasicAuth(f *testing.F) {
 	for _, seed := range []string{basic("a:b"), "basic " + basic("a:b")[6:], basic("a:b\n"), "Basic YTpi\n", "Basic  YTpi", "Basic YTp=", basic("ä:ö"), "Basic"} {

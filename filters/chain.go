@@ -43,7 +43,7 @@ func checkFilters(function string, filters []culvert.Filter) {
 //
 // The handler that it returns cleans the header of each request, in place, before the
 // first filter is called. It removes the hop-by-hop fields and those that Connection
-// names. What is left of Connection and Upgrade names the one protocol that the client
+// names. The rest of Connection and Upgrade names the one protocol that the client
 // requests. Otherwise a client could delete a field that a filter adds by naming it in
 // Connection (CVE-2021-32813, CVE-2024-45410).
 func (c Chain) Then(h http.Handler) http.Handler {

@@ -61,7 +61,7 @@ type Encoder struct {
 // EncodingWriter encodes content. The writers of compress/gzip, of klauspost/compress and of
 // andybalholm/brotli implement it. Its methods run on the goroutine of a request.
 type EncodingWriter interface {
-	// Close writes what is left of the encoded content. It does not close the underlying writer.
+	// Close writes the rest of the encoded content. It does not close the underlying writer.
 	io.WriteCloser
 	// Flush writes all that is needed to decode what was written so far.
 	Flush() error

@@ -96,7 +96,7 @@ type ForwardAuthOptions struct {
 // A request with several Authorization fields is refused with 400 if To gets that field: it might judge by another one than the target.
 //
 // Security: To judges by the path that the next handler receives, so no filter between may change it, and a target must not read
-// it differently; see RefuseAmbiguous. Preflight requests of CORS have no credentials: answer them outside of the filter.
+// it differently; see RefuseAmbiguous. Preflight requests of CORS have no credentials: respond to them outside of the filter.
 //
 // ForwardAuth returns an error if To is nil, a field is one of those that are excluded, or another option is out of range.
 func ForwardAuth(o ForwardAuthOptions) (culvert.Filter, error) {

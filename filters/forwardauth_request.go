@@ -49,7 +49,7 @@ func (f *forwardAuth) authorize(r *http.Request) (*authorization, *culvert.Error
 	return a, err
 }
 
-// ask sends the subrequest.
+// ask sends the subrequest to the auth service.
 func (f *forwardAuth) ask(r, sub *http.Request) (*authorization, *culvert.Error) {
 	ctx, result := record.WithNew(sub.Context())
 	w := &authWriter{header: http.Header{}, o: &f.o}

@@ -240,7 +240,7 @@ func abort(h http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// A proxy that can't reach the auth service lets nothing pass, also if its own response is a 200, and the Result tells of it.
+// A proxy that can't reach the auth service lets nothing pass, also if its own response is a 200, and the Result has the error.
 func TestForwardAuthFailsClosed(t *testing.T) {
 	g, err := upstream.New(upstream.Options{Name: "auth"}, upstream.Target{Addr: "127.0.0.1:1", Down: true})
 	if err != nil {
@@ -388,7 +388,7 @@ func TestForwardAuthCookies(t *testing.T) {
 	client.Send("bytes")
 }
 
-// An allowed request is allowed again for a time, but no other one. A refusal is asked for each time.
+// An allowed request is allowed again for a time, but no other one. After a refusal the auth service is called each time.
 func TestForwardAuthCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0

@@ -40,7 +40,7 @@ type RateLimitOptions struct {
 	// 0 means 64, the size of the network that one client usually has (RFC 4291 section 2.5.4).
 	IPv6Bits int
 	// MaxKeys is the maximum number of buckets in memory; 0 means 65,536. A bucket takes about 150 bytes,
-	// whatever the length of its key. If none of them is full when another one is needed, the one with the
+	// regardless of the length of its key. If none of them is full when another one is needed, the one with the
 	// most tokens is given to the new client, with these tokens: beyond MaxKeys some clients may do less
 	// than they should, and none may do more. It is not used if Store is set.
 	MaxKeys int

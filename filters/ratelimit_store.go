@@ -10,7 +10,7 @@ import (
 // RateLimitStore holds the buckets of RateLimit in a place that several gateways share.
 // examples/ratelimit-redis is one for Redis and Valkey.
 type RateLimitStore interface {
-	// Take takes one token from the bucket of key, if it has one, and returns what is left. All that it does
+	// Take takes one token from the bucket of key, if it has one, and returns the tokens that remain. All that it does
 	// is one step: two calls at a time never take the same token. A key that is not known has a full bucket. One whose
 	// bucket is full may be forgotten.
 	//

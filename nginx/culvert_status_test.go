@@ -7,7 +7,7 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// The events of a configuration that is replaced end with it: a stream that went on would keep it, and show what is not served any more.
+// The events of a configuration that is replaced end with it: a stream that continued would keep it, and show what is not served any more.
 // So they do with the process.
 func TestStatusFollowsReload(t *testing.T) {
 	addr := wiretest.Free(t)

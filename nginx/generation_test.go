@@ -41,7 +41,7 @@ func retire(t *testing.T) (client *wiretest.Peer, ended chan struct{}) {
 	return client, ended
 }
 
-// A request that crosses a reload on a kept connection gets a response, which tells the client that the connection ends.
+// A request that crosses a reload on a kept connection gets a response, which announces the connection's end to the client.
 func TestReloadUnderAKeptConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, ended := retire(t)
@@ -59,7 +59,7 @@ func TestReloadUnderAKeptConnection(t *testing.T) {
 	})
 }
 
-// A connection that stays idle is closed in the end.
+// A connection that remains idle is closed in the end.
 func TestReloadUnderAnIdleConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()

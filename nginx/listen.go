@@ -26,7 +26,7 @@ func (s *Server) listenOn(key socketKey, e *engine.Engine) (*socket, error) {
 		delete(s.inherited, key)
 		return &socket{Listener: inherited}, nil
 	}
-	datagrams := socketKey{network: key.network, address: key.address} // whoever they are for
+	datagrams := socketKey{network: key.network, address: key.address} // of QUIC or of stream
 	if inherited := s.datagrams[datagrams]; inherited != nil {
 		delete(s.datagrams, datagrams)
 		return packetSocket(key, inherited, e), nil

@@ -37,7 +37,7 @@ type Options struct {
 	// rewritten. RawPath has the client's escapes if they stand for this path. RequestURI is what the client has sent. A
 	// chunked body fails with *http.MaxBytesError at client_max_body_size; a longer Content-Length is refused before. A read of it
 	// fails with os.ErrDeadlineExceeded when the client has sent nothing for client_body_timeout, but for the stream of a CONNECT. The
-	// response is sent as it is, whatever its status: the location's filters and header fields apply to it, error_page does
+	// response is sent as it is, regardless of its status: the location's filters and header fields apply to it, error_page does
 	// not. A Content-Type that is not set is guessed as by net/http's server. A panic is logged, and the response is a 500,
 	// for which error_page applies, or broken off behind its header. A location whose prefix ends in a slash redirects
 	// the path without it, as for proxy_pass.

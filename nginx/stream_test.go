@@ -127,7 +127,7 @@ func TestStreamEnd(t *testing.T) {
 	c.Ended()
 }
 
-// A session that runs at a reload goes on, and Shutdown waits for it.
+// A session that runs at a reload continues, and Shutdown waits for it.
 func TestStreamReload(t *testing.T) {
 	old, next := reversing(t), wiretest.Target(t, func(p *wiretest.Peer) { p.Send("next") })
 	s, addr := stream(t, "server { listen PORT; proxy_pass "+old+"; }")
@@ -369,7 +369,7 @@ func TestStreamOrder(t *testing.T) {
 	}
 }
 
-// Regular expressions of a session are those of http; one that is given up ends it, whatever would follow from it.
+// Regular expressions of a session are those of http; one that is given up ends it, regardless of what it was for.
 func TestStreamPatterns(t *testing.T) {
 	long := strings.Repeat("a", 60) + "!"
 	failing := []string{wiretest.Free(t), wiretest.Free(t)}

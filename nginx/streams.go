@@ -8,7 +8,7 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/stream"
 )
 
-// serveStreams serves the sockets of stream. Sessions that run when the configuration is replaced go on, except that datagrams
+// serveStreams serves the sockets of stream. Sessions that run when the configuration is replaced continue, except that datagrams
 // which clients send from then on begin new ones.
 func (g *generation) serveStreams(sockets map[socketKey]*socket) {
 	env := &stream.Env{Pass: g.pass}

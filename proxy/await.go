@@ -11,7 +11,7 @@ import (
 )
 
 // A request that waits for a target looks for one after pauses that double from firstPause to longestPause. Each is shorter
-// by up to its half, at random, so that the requests that wait do not reach a target that has come back all at once.
+// by up to its half, at random, so that the requests that wait do not all reach a target at once when it is back.
 const (
 	firstPause   = 50 * time.Millisecond
 	longestPause = time.Second

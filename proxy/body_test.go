@@ -74,7 +74,7 @@ func testRequestBody(t *testing.T, via path) {
 }
 
 // Trailers reach the target with their values, announced or not (traefik#13822:
-// the names stayed, the values were lost).
+// the names were kept, the values were lost).
 func TestRequestTrailers(t *testing.T) { onPaths(t, testRequestTrailers) }
 func testRequestTrailers(t *testing.T, via path) {
 	leaktest.Check(t)

@@ -49,7 +49,7 @@ func testEarlyResponseAtOnce(t *testing.T, via path) {
 			t.Run(name+", "+response[9:12], func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					group := groupAt(t, upstream.Options{Protocol: upstream.HTTP1, DialContext: pipeTo(func(c net.Conn) {
-						if readsHeader(c) { // and no more, whatever comes with it
+						if readsHeader(c) { // and no more of what comes with it
 							_, _ = io.WriteString(c, response)
 							time.Sleep(time.Minute)
 						}

@@ -146,7 +146,7 @@ func testEgressProxyAndHealth(t *testing.T, via path) {
 			if s.Healthy != test.healthy {
 				t.Errorf("%s: the target is healthy: %v", user, s.Healthy)
 			}
-			break // the first one was asked
+			break // the first one was called
 		}
 	}
 }

@@ -103,7 +103,7 @@ func ExampleOptions_onAttempt() {
 	// attempt: true 200 <nil>
 }
 
-// An application that knows nothing of the prefix is mounted under it: its redirects lead there, too. A request that has come
+// An application that knows nothing of the prefix is mounted under it: its redirects lead there, too. A request that has passed
 // through this gateway before is a loop.
 func ExampleResponse_ReplaceLocation() {
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -232,7 +232,7 @@ func testHedgeFailsBefore(t *testing.T, via path) {
 }
 
 // TestHedgeBound: a client that is bound to a target may have a session with it, which no other target knows: the request
-// has that target alone, however long it takes, and the cookie of Sticky stays.
+// has that target alone, however long it takes, and keeps the cookie of Sticky.
 func TestHedgeBound(t *testing.T) { onPaths(t, testHedgeBound) }
 
 func testHedgeBound(t *testing.T, via path) {

@@ -22,7 +22,7 @@ type lender struct {
 func (l lender) Hold()          { *l.holds++ }
 func (lender) Memory() []string { return nil }
 
-// What goes on behind the handler holds the request: a dial, an upload, a transport, and the program's own functions behind
+// What continues behind the handler holds the request: a dial, an upload, a transport, and the program's own functions behind
 // a failure. A plain exchange over a kept connection holds nothing.
 func TestHolds(t *testing.T) {
 	target := quietTarget(t, 0)

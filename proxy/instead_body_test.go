@@ -13,7 +13,7 @@ import (
 )
 
 // TestBodyOfAReplacement: a handler that responds in the place of a target gets the whole body of the request if it was
-// buffered. Else its reads fail: the target was sent the body, and what is left of it must not look like a whole one.
+// buffered. Else its reads fail: the target was sent the body, and the rest of it must not look like a whole one.
 func TestBodyOfAReplacement(t *testing.T) { onPathsParallel(t, testBodyOfAReplacement) }
 
 func testBodyOfAReplacement(t *testing.T, via path) {

@@ -18,7 +18,7 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// TestNegativeTimesAreNoBound: with negative times everybody may take an hour: a dial, the client for its body, the target for its
+// TestNegativeTimesAreNoBound: with negative times each party may take an hour: a dial, the client for its body, the target for its
 // header and its content, the next request for its connection and for its place, and a handshake.
 func TestNegativeTimesAreNoBound(t *testing.T) { onPaths(t, testNegativeTimesAreNoBound) }
 func testNegativeTimesAreNoBound(t *testing.T, via path) {

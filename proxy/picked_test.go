@@ -147,7 +147,7 @@ func TestPickerFaults(t *testing.T) {
 			}, OnError: func(_ *http.Request, err *culvert.Error) { failed = err }})
 			for _, fields := range []http.Header{nil, {"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}}} {
 				if fields != nil && test.scheme != "" {
-					continue // the target of an upgrade may be asked by another scheme
+					continue // the target of an upgrade may be reached by another scheme
 				}
 				failed = nil
 				r := httptest.NewRequest("GET", "/", nil)

@@ -23,7 +23,7 @@ import (
 // reach two targets: it is idempotent (RFC 9110 section 9.2.2), has an Idempotency-Key, or NonIdempotent is set. Method
 // and key count as Options.Rewrite has left them. The zero Retry retries on another target what was not sent, nothing else.
 //
-// Whatever Retry says, a kept connection that ends as a request is sent over it, before a response has begun, says nothing
+// Regardless of Retry, a kept connection that ends as a request is sent over it, before a response has begun, says nothing
 // about its target (RFC 9112 section 9.3.1). A request that has no body is then sent once more, over a fresh connection to
 // the same target, even if that may have received it: if it is a GET, HEAD, OPTIONS or TRACE, or has an Idempotency-Key. So
 // is any request of which nothing was written. That is a part of the attempt: no other target is sent the request, and no

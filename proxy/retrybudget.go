@@ -22,7 +22,7 @@ const budgetSeconds = 10
 // NewRetryBudget returns a budget of ratio retries for each request, 0.2 for one
 // in five, and perSecond more, so that little traffic can be retried too. It
 // begins with perSecond retries, and saves up for ten seconds: at most ten times
-// perSecond or 1000 times ratio, whichever is more. Each request counts once for the ratio, whatever its number of attempts.
+// perSecond or 1000 times ratio, whichever is more. Each request counts once for the ratio, regardless of its number of attempts.
 func NewRetryBudget(ratio, perSecond float64) (*RetryBudget, error) {
 	if !(ratio >= 0 && ratio <= 1) || !(perSecond >= 0) {
 		return nil, errors.New("proxy: a retry budget needs a ratio from 0 to 1 and perSecond of 0 or more")

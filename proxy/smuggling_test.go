@@ -91,7 +91,7 @@ func testSmuggling(t *testing.T, via path) {
 	}
 }
 
-// seen lists the complete requests that have come to the target.
+// seen lists the complete requests that have reached the target.
 func seen(requests <-chan received) string {
 	var list []string
 	for {

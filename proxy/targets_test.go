@@ -47,7 +47,7 @@ func certified(t *testing.T, name string) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, roots
 }
 
-// namedTarget is a target that tells what it was asked for, and by which name; "" is one without TLS.
+// namedTarget is a target that responds with what was requested, and by which name; "" is one without TLS.
 type namedTarget struct {
 	*httptest.Server
 	roots *x509.CertPool

@@ -13,11 +13,11 @@ type unread int
 
 const (
 	nothingUnread unread = iota // the body has ended
-	restUnread                  // what is left of it can be read
+	restUnread                  // the rest of it can be read
 	brokenUnread                // a read of it has failed
 )
 
-// unreadOf returns what is left of a body that no attempt has read.
+// unreadOf returns the state of a body that no attempt has read.
 func unreadOf(r *http.Request) unread {
 	if clientbody.Remains(r) {
 		return restUnread
@@ -51,7 +51,7 @@ func (f *forwarding) bodyAgain() io.ReadCloser {
 	return nil
 }
 
-// leave is called before the response that tells of err is begun.
+// leave is called before the response to err is begun.
 func (left unread) leave(w http.ResponseWriter, r *http.Request, err *culvert.Error) {
 	switch {
 	case left == restUnread, left == brokenUnread && err.TargetSide():

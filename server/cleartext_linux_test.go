@@ -67,7 +67,7 @@ func TestCleartextIsRefused(t *testing.T) {
 	}
 }
 
-// A client of TLS is served as before, and what is neither is told so.
+// A client of TLS is served as before, and one that sends neither gets a response that says so.
 func TestCleartextIsNoRecord(t *testing.T) {
 	refused := make(chan *Refusal, 1)
 	s := handler(func(http.ResponseWriter, *http.Request) {})

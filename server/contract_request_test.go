@@ -391,7 +391,7 @@ func TestContractContextAndNextRequest(t *testing.T) {
 	})
 }
 
-// The context ends when the handler returns, in whatever way, with those that are derived from it.
+// The context ends when the handler returns or panics, with those that are derived from it.
 func TestContractContextEndsWithHandler(t *testing.T) {
 	onServersInBubble(t, func(t *testing.T, k kind) {
 		for _, leave := range []func(w http.ResponseWriter){

@@ -380,7 +380,7 @@ func TestContractInterimAtOnce(t *testing.T) {
 	})
 }
 
-// ReadFrom, WriteString and Write agree about framing, from whatever source.
+// ReadFrom, WriteString and Write agree about framing, for each kind of source.
 func TestContractReadFrom(t *testing.T) {
 	body := wiretest.Pattern(1 << 20)
 	path := filepath.Join(t.TempDir(), "body")

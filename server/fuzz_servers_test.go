@@ -230,7 +230,7 @@ func compare(standard, own *outcome, raw string, mode byte) string {
 		return ""
 	}
 	if mode&3 != readAll && seen == len(standard.saw) && received == len(standard.replies) && strings.Contains(strings.ToLower(raw), "100-continue") {
-		return "" // net/http's server closes the connection behind each body that the client has asked for and the handler has left
+		return "" // net/http's server closes the connection behind each body that it has requested and the handler has not read
 	}
 	if !standard.early && received == len(standard.replies) && slices.Equal(own.replies[received:], []string{"refused"}) {
 		return "" // net/http's server looks at a request once it has four bytes of it, and fuzzEnd may be the end of a body

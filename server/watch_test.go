@@ -11,7 +11,7 @@ import (
 )
 
 // A write that fails ends the context, also where the client is not watched: it may have left, and a handler that ignores errors of
-// writes must not go on for ever.
+// writes must end.
 func TestFailedWriteEndsContext(t *testing.T) {
 	for _, c := range []struct{ name, request, more string }{
 		{"body left", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello", ""},

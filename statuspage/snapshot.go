@@ -51,7 +51,7 @@ type Group struct {
 	Scheme   string `json:"scheme"`
 	InFlight int    `json:"inFlight"`
 	Waiting  int    `json:"waiting"`
-	// Requests counts the requests of the clients, whatever their number of attempts.
+	// Requests counts the requests of the clients, regardless of their number of attempts.
 	Requests Traffic `json:"requests"`
 	// Targets are the first 1000 targets, More the number of the others.
 	Targets []Target `json:"targets"`

@@ -57,7 +57,7 @@ func TestBalanceFuncSeesAvailableTargets(t *testing.T) {
 	}
 }
 
-// Whatever a BalanceFunc does, nothing is held behind a request that it gives no target.
+// A request that a BalanceFunc gives no target holds nothing, regardless of what the function does.
 func TestBadBalanceFunc(t *testing.T) {
 	for name, choose := range map[string]upstream.BalanceFunc{
 		"-1":    func(*http.Request, []upstream.Candidate) int { return -1 },

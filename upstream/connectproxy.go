@@ -52,7 +52,7 @@ func writeConnect(w io.Writer, addr string, fields http.Header) error {
 var errConnectHeader = fmt.Errorf("the response to CONNECT has a header of more than %d bytes", maxConnectHeader)
 
 // readConnected reads the response to CONNECT and returns its status. It reads nothing of what follows a response
-// that opens the tunnel, which has no body, whatever its fields say (RFC 9110 section 9.3.6).
+// that opens the tunnel, which has no body, regardless of its header fields (RFC 9110 section 9.3.6).
 func readConnected(c net.Conn) (status int, err error) {
 	limit := &io.LimitedReader{R: byteReader{c}, N: maxConnectHeader}
 	r := textproto.NewReader(bufio.NewReaderSize(limit, 16))

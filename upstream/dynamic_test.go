@@ -261,7 +261,7 @@ func TestPublicAddr(t *testing.T) {
 	}
 }
 
-// AllowAddr is asked beside a Dialer's own Control, for the address that a name has, and refuses the checks as well.
+// AllowAddr is called beside a Dialer's own Control, for the address that a name has, and refuses the checks as well.
 func TestAllowAddrOfDialer(t *testing.T) {
 	leaktest.Check(t)
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

@@ -41,7 +41,7 @@ func ExampleNewDynamic() {
 	// Output: 503
 }
 
-// canary sends a part of the requests, and all of those that ask for it, to the group of the next version.
+// canary sends a part of the requests, and all of those that request it, to the group of the next version.
 type canary struct {
 	stable, next *upstream.Group
 	share        float64

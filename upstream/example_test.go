@@ -63,7 +63,7 @@ func ExampleCheck() {
 	defer group.Close()
 }
 
-// Targets that speak gRPC are asked by gRPC's health service for the service that the gateway needs.
+// Checks of targets that speak gRPC call gRPC's health service for the service that the gateway needs.
 func ExampleCheck_grpc() {
 	group, err := upstream.New(upstream.Options{
 		Name:     "cart",
@@ -253,7 +253,7 @@ func ExampleOptions_failRate() {
 	// 192.0.2.2:8080 false
 }
 
-// A target that stays broken gets one request after 10 seconds, then after 20, 30 and so on, up to five minutes.
+// A target that remains broken gets one request after 10 seconds, then after 20, 30 and so on, up to five minutes.
 func ExampleOptions_maxFailTimeout() {
 	group, err := upstream.New(upstream.Options{Name: "api", MaxFailTimeout: 5 * time.Minute},
 		upstream.Target{Addr: "192.0.2.1:8080", FailTimeout: 10 * time.Second}, upstream.Target{Addr: "192.0.2.2:8080"})

@@ -92,9 +92,9 @@ type Options struct {
 	// that target out grow up to it: the second time in a row it is out for twice its FailTimeout, and so on. A request
 	// that is let through and fails is one more time. Each FailTimeout for which the target has then been back is
 	// one time less, and checks that bring the target back begin anew. The time within which failures
-	// count stays FailTimeout. 0 means that a target is out for its FailTimeout each time, as in nginx.
+	// count remains FailTimeout. 0 means that a target is out for its FailTimeout each time, as in nginx.
 	//
-	// It keeps a target that stays broken from getting a client's request every FailTimeout. It is Envoy's
+	// It keeps a target that remains broken from getting a client's request every FailTimeout. It is Envoy's
 	// base_ejection_time, times the number of ejections, up to max_ejection_time.
 	MaxFailTimeout time.Duration
 	// MaxEjected is the share of the group's targets, from 0 to 1, that failures may take out at a time

@@ -30,7 +30,7 @@ func ExampleEventParser() {
 	// <nil>
 }
 
-// The frames of a watch, without decoding them: each is one event, whatever the lines are.
+// The frames of a watch, without decoding them: each is one event, regardless of lines.
 func ExampleJSONReader() {
 	frames := watchcodec.NewJSONReader(strings.NewReader("{\"type\":\"ADDED\"}{\n  \"type\": \"DELETED\"\n}\n"), 0)
 	for {

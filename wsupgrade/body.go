@@ -57,7 +57,7 @@ func (f *Forwarder) readBody(w http.ResponseWriter, in *http.Request) ([]byte, e
 		err = fmt.Errorf("a body of %d bytes, with Content-Length %d", len(body), in.ContentLength)
 	}
 	if err != nil {
-		in.Body = clientbody.Broken{Err: err} // what is left of it must not look like a whole one
+		in.Body = clientbody.Broken{Err: err} // the rest of it must not look like a whole one
 		return nil, bodyError(in, err)
 	}
 	in.Body = clientbody.Whole{Reader: bytes.NewReader(body), Content: body}

@@ -24,7 +24,7 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// The file is read again when it changes. One with an error changes nothing, and tunnels go on by the rules before.
+// The file is read again when it changes. One with an error changes nothing, and tunnels continue by the former rules.
 func TestReload(t *testing.T) {
 	leaktest.Check(t)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)

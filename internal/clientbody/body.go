@@ -48,7 +48,7 @@ const (
 	idle                  // no Read is under way
 	reading               // one is
 	expired               // none is, and the next one fails: the request's time is over
-	draining              // Finish reads what is left
+	draining              // Finish reads the rest
 	finished              // the handler has ended
 )
 
@@ -298,7 +298,7 @@ func (b *Body) stop() bool {
 	case read || closes: // or Close would wait for the client
 		closes = b.reads.Expire() == nil && closes
 	case b.http1:
-		// net/http reads what is left of the body behind the response, up to a bound, and gives the client all
+		// net/http reads the rest of the body behind the response, up to a bound, and gives the client all
 		// the time there is. It sets a deadline of its own before the next request.
 		b.reads.Begin()
 	}

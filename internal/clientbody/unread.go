@@ -9,7 +9,7 @@ import (
 const unreadTime = 5 * time.Second
 
 // LeaveUnread is called by a handler that is about to respond without having read r's body to its end, where no Body
-// bounds the reads of it. Over HTTP/1 net/http's server reads a part of what is left before it sends the header, and waits
+// bounds the reads of it. Over HTTP/1 net/http's server reads a part of the rest before it sends the header, and waits
 // without end for a client that sends nothing: the response would never be sent, and the connection be held. Behind
 // 5 seconds it closes the connection with the response instead. It sets a deadline of its own before the next request.
 //
@@ -32,7 +32,7 @@ func RefuseRest(w http.ResponseWriter, r *http.Request) {
 }
 
 // LeavePanicked is LeaveUnread unless *returned. It is deferred around what a program's function may leave by a panic: over
-// HTTP/1 net/http's server reads a part of what is left of the body before it closes the connection, and a filter around may
+// HTTP/1 net/http's server reads a part of the rest of the body before it closes the connection, and a filter around may
 // respond. It must not run when the connection has been hijacked for a tunnel that lasts.
 func LeavePanicked(w http.ResponseWriter, r *http.Request, returned *bool) {
 	if !*returned {

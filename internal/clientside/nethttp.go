@@ -42,7 +42,7 @@ func Abort(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if t, ok := conn.(*tls.Conn); ok {
-		conn = t.NetConn() // without the alert that tells of a proper end
+		conn = t.NetConn() // without the alert of a proper end
 	}
 	if t, ok := conn.(interface{ SetLinger(sec int) error }); ok {
 		_ = t.SetLinger(0)

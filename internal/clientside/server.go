@@ -24,7 +24,7 @@ type Server interface {
 // not be set again where it will do: that costs as much as a tenth of a small response.
 type Bounded interface{ WriteDeadline() time.Time }
 
-// Formatter is a Server that writes the header of its final response as it is told.
+// Formatter is a Server that writes the header of its final response by a given format.
 type Formatter interface {
 	// FormatHeader has the header written by f, if it was not yet, and f.Names is not nil. It may be called again.
 	FormatHeader(f fieldnames.Format)

@@ -192,7 +192,7 @@ func TestACMERenewal(t *testing.T) {
 	})
 }
 
-// Without the operator's consent there is no account, and the error log says why. A test of the file asks the network nothing.
+// Without the operator's consent there is no account, and the error log says why. A test of the file makes no request.
 func TestACMETerms(t *testing.T) {
 	p := startPebble(t, port(t), port(t))
 	requests := make(chan string, 100)

@@ -24,7 +24,7 @@ type browser struct {
 }
 
 // startBrowser starts Debian's Chromium. Everything that would have it talk to
-// anybody else is off.
+// other servers is off.
 func startBrowser(t *testing.T, more ...chromedp.ExecAllocatorOption) *browser {
 	t.Helper()
 	path, err := exec.LookPath("chromium")

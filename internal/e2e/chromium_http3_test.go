@@ -71,7 +71,7 @@ func TestChromiumHTTP3(t *testing.T) {
 	}
 }
 
-// keyHash returns the hash of a certificate's public key by which Chromium is told to trust it.
+// keyHash returns the hash of a certificate's public key by which Chromium is made to trust it.
 func keyHash(t *testing.T, text string) string {
 	t.Helper()
 	block, _ := pem.Decode([]byte(text))

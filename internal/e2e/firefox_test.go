@@ -22,7 +22,7 @@ type firefox struct {
 	id      int
 }
 
-// quietFirefox keeps Firefox from talking to anybody else.
+// quietFirefox keeps Firefox from talking to other servers.
 const quietFirefox = `user_pref("app.update.enabled", false);
 user_pref("browser.shell.checkDefaultBrowser", false);
 user_pref("datareporting.policy.dataSubmissionEnabled", false);

@@ -81,7 +81,7 @@ func (h *holding) limited(step string) string {
 	return fmt.Sprint(got.None, got.Status, got.Fields["X-Limit"])
 }
 
-// logHead is what differs in the head of an error log's line: time, process, connection.
+// logHead is what differs at the beginning of an error log's line: time, process, connection.
 var logHead = regexp.MustCompile(`^\S+ \S+ (\[\w+\]) \d+#\d+: (\*\d+ )?`)
 
 // said are the lines of an error log that hold one of the words.

@@ -79,7 +79,7 @@ func runPod() int {
 	}
 }
 
-// runClient prints the names that thirty connections have come to.
+// runClient prints the names of the servers that thirty connections reach.
 func runClient(target string) int {
 	var names []string
 	for range 30 {

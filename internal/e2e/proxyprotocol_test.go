@@ -89,7 +89,7 @@ func TestProxyProtocolOut(t *testing.T) {
 	}
 }
 
-// startHAProxy starts Debian's HAProxy, whose responses tell the addresses of the header.
+// startHAProxy starts Debian's HAProxy, whose responses have the addresses of the header.
 func startHAProxy(t *testing.T) (addr string) {
 	t.Helper()
 	addr, dir := wiretest.Free(t), t.TempDir()

@@ -3,7 +3,7 @@ package e2e
 import "strings"
 
 // The bodies of requests: when they are read, where they are held, what upstreams and variables get of them. A file's name
-// differs, how much was received of a response that is not shown is a matter of time, and a body that has come with the header is in memory in nginx however small the buffer.
+// differs, how much was received of a response that is not shown is a matter of time, and a body that was received with the header is in memory in nginx however small the buffer.
 const bodiesConf = `http { default_type text/plain; client_body_temp_path {{DIR}}/bodies;
 map $request_body_file $in_file { "" no; default yes; }
 map $upstream_bytes_received $received { ~^(63|90) "with a body or without"; default $upstream_bytes_received; }

@@ -34,7 +34,7 @@ var tlsSteps = []step{
 }
 
 // tlsChoiceConf chooses cipher suites by the server's name. The version and the groups are those of all servers: nginx 1.22 has them of
-// the default server, whatever the client names.
+// the default server, regardless of the name that the client sends.
 const tlsChoiceConf = `http { access_log off; default_type text/plain; ssl_certificate first.pem; ssl_certificate_key first.key;
 ssl_session_cache shared:SSL:1m; ssl_session_timeout 10m; ssl_prefer_server_ciphers on; ssl_protocols TLSv1.2; ssl_ecdh_curve secp384r1;
 server { listen {{LISTEN}} ssl; server_name default.example; return 200 "$ssl_protocol $ssl_curve $ssl_session_reused"; }

@@ -203,7 +203,7 @@ func BenchmarkRelabel(b *testing.B) {
 	inputs := annotated(newUnits())
 	v := startBenchView(b, server, inputs)
 	defer v.close()
-	time.Sleep(time.Second) // the initial events have come
+	time.Sleep(time.Second) // the initial events were received
 	var first, last []time.Duration
 	i := 0
 	for b.Loop() {

@@ -38,7 +38,7 @@ type Options struct {
 	// Panicked, if not nil, is called with a panic of Dial, and the stack, if the Get that dialled has returned, and with
 	// one of a connection where no call can return it.
 	Panicked func(value any, stack []byte)
-	// MaxIdle bounds the idle connections for each target, whatever their prefaces.
+	// MaxIdle bounds the idle connections for each target, regardless of their prefaces.
 	MaxIdle int
 	// MaxIdleTotal bounds those for all targets together: the one that was idle longest is closed. 0 is no bound.
 	MaxIdleTotal int
@@ -56,7 +56,7 @@ type Options struct {
 }
 
 // Pool keeps connections by targets. The one that was used last is used first, so that those
-// which are not needed stay idle until they time out. No goroutine watches them: whether one has ended
+// which are not needed remain idle until they time out. No goroutine watches them: whether one has ended
 // is looked at before it is used. A Pool is safe for concurrent use by multiple goroutines.
 type Pool struct {
 	o Options

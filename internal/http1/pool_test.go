@@ -307,7 +307,7 @@ func TestPoolDialsAFreshOne(t *testing.T) {
 	})
 }
 
-// MaxIdleTotal bounds the idle connections of all targets together: the one that was idle longest ends, whatever its target.
+// MaxIdleTotal bounds the idle connections of all targets together: the one that was idle longest ends, regardless of its target.
 func TestTargetsShareMaxIdleTotal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(&targets{})

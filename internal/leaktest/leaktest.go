@@ -44,7 +44,7 @@ func Run(m interface{ Run() int }) (code int) {
 }
 
 // await waits until there are no more goroutines and descriptors than there were, half a minute at most, and
-// returns what is left over, "" for nothing.
+// returns what remains, "" for nothing.
 func await(goroutines, descriptors int) (problem string) {
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	for wait := time.Millisecond; wait < 20*time.Second; wait *= 2 {

@@ -31,7 +31,7 @@ type Waiter struct {
 	prev, next *Waiter       // in the list of timeout
 }
 
-// waitMask selects the events of a Waiter: the first one ends its wait. The descriptor stays
+// waitMask selects the events of a Waiter: the first one ends its wait. The descriptor remains
 // registered with the runtime's poller, which is another epoll instance.
 const waitMask = syscall.EPOLLIN | syscall.EPOLLRDHUP | syscall.EPOLLONESHOT
 

@@ -13,7 +13,7 @@ import (
 	"github.com/culvert-go/culvert/internal/proxyproto"
 )
 
-// A header is removed, in whatever pieces it is received, and what follows is not.
+// A header is removed, however it is received in pieces, and what follows is not.
 func TestConn(t *testing.T) {
 	long := signature + "\x21\x11\x01\x0c\xc0\x00\x02\x01\xc0\x00\x02\x02\x00\x07\x00\x08" + strings.Repeat("\x04\x00\x00\x00", 64)
 	for _, head := range []string{"PROXY TCP4 192.0.2.1 192.0.2.2 7 8\r\n", long} {

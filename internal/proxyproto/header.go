@@ -125,14 +125,14 @@ func parse1(b []byte) (h Header, n int, err error) {
 			return h, 0, fmt.Errorf("a header of the PROXY protocol of more than %d bytes", most1)
 		}
 		if protocol := b[min(len(prefix1), len(b)):]; len(protocol) > 0 && !begins(protocol, "UNKNOWN") && !begins(protocol, "TCP4 ") && !begins(protocol, "TCP6 ") {
-			return h, 0, errNoHeader // a peer that does not go on need not be waited for
+			return h, 0, errNoHeader // no more bytes of this peer need be waited for
 		}
 		return h, 0, nil
 	}
 	n = end + 2
 	words := strings.Split(string(b[:end]), " ")
 	switch {
-	case words[1] == "UNKNOWN": // whatever follows
+	case words[1] == "UNKNOWN": // what follows has no meaning
 		return h, n, nil
 	case len(words) != 6 || words[1] != "TCP4" && words[1] != "TCP6":
 		return h, 0, fmt.Errorf("invalid header %q of the PROXY protocol", b[:end])

@@ -30,7 +30,7 @@ func (p *TargetPlan) based(t upstream.Target) upstream.Target {
 	return t
 }
 
-// based checks that the path of a request begins with the target's base path, and removes it: what is left is the path as the
+// based checks that the path of a request begins with the target's base path, and removes it: the rest is the path as the
 // client has sent it, which other rules compare byte for byte. A slash at the end of a base counts as none. Checks have the
 // path of upstream.Check alone.
 func (t *target) based(req *http.Request) bool {

@@ -252,7 +252,7 @@ func (g *gateway) change(c ChangePlan) {
 	g.set(without, c)
 }
 
-// closeTunnels closes all tunnels, as a program may that removes a service. Close takes no more than a second for each
+// closeTunnels closes all tunnels, as a program may that removes a service. Close takes at most a second for each
 // end of a tunnel (wsupgrade.Tunnel.Close).
 func (g *gateway) closeTunnels() {
 	for t := range g.registry.All() {

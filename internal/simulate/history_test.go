@@ -105,7 +105,7 @@ func runSeed(t *testing.T, s uint64, c *counts) {
 	}
 }
 
-// runPlan runs a plan in a bubble, and finds what is left behind.
+// runPlan runs a plan in a bubble, and finds what it leaves behind.
 func runPlan(t *testing.T, plan *Plan) *Journal {
 	return inBubble(t, mostSeconds, func(j *Journal) { Run(plan, j) })
 }

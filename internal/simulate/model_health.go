@@ -214,7 +214,7 @@ func (h health) afterFailure(r rulesOf, at time.Duration) []health {
 	case !reached:
 		return []health{h}
 	case r.only:
-		return []health{h.ejected(r, at), h} // the documentation does not say whether it is out when another target is added
+		return []health{h.ejected(r, at), h} // the documentation leaves open whether it is out when another target is added
 	}
 	return []health{h.ejected(r, at)}
 }

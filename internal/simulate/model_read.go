@@ -28,7 +28,7 @@ func (m *model) read(p *Passage) {
 			l.to = p.TunnelEnd
 		}
 		if i > 0 && m.dropped(&p.Attempts[i-1]) {
-			l.from = p.Attempts[i-1].Began + p.Attempts[i-1].TimeToHeader // it was leased when the header had come
+			l.from = p.Attempts[i-1].Began + p.Attempts[i-1].TimeToHeader // it was leased when the header was received
 			began = l.from
 		}
 		m.addPick(&wait{p: p, attempt: i, from: began, to: l.from, tried: slices.Clone(tried), got: a.Target})

@@ -70,7 +70,7 @@ func inBubble(t *testing.T, seconds int, run func(*Journal)) *Journal {
 	return given
 }
 
-// runBubble runs a history in a bubble, and finds what is left behind.
+// runBubble runs a history in a bubble, and finds what it leaves behind.
 func runBubble(t *testing.T, j *Journal, run func(*Journal)) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -83,7 +83,7 @@ func (t *times) waitsWhole() bool {
 		return false // its client may have gone, or net/http's server takes its end for that
 	}
 	if t.g.Dynamic && t.g.MaxTargets > 0 {
-		return false // the target that is asked again may be one too many by then
+		return false // the target that is requested again may be one too many by then
 	}
 	return t.g.Timeout == 0 && !plan.has(timeoutName) && !plan.drains() && !plan.bounded() && t.g.MaxInFlight == 0 &&
 		t.g.Tries == 0 && !t.g.Budget && !t.p.DialPanicked && !t.p.Raised

@@ -56,7 +56,7 @@ func (c *client) someTrailers(http2 bool) (list [][2]string) {
 var malformed2 = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length", "Host"}
 
 // mirrorTrailers sends back what it got as trailers, in a field, and such trailers as another field
-// tells it to.
+// has it do so.
 func mirrorTrailers(p *peer) {
 	for {
 		q := p.request()

@@ -15,7 +15,7 @@ import (
 // Serve serves a configuration until a signal ends it, and returns the exit status. It writes the pid file, and a process of
 // root's becomes that of the configuration's user. ready, if not
 // nil, is called when the addresses are bound. Call it once at a time: signals are the process's, and
-// so is GOGC, which it adapts to what is live unless the environment sets it. It stays in the foreground; "daemon on" is Run's.
+// so is GOGC, which it adapts to what is live unless the environment sets it. It runs in the foreground; "daemon on" is Run's.
 func Serve(o nginx.Options, ready func()) int {
 	s, err := nginx.New(o)
 	if err != nil {

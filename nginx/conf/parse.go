@@ -24,7 +24,7 @@ type Options struct {
 	ReadFile func(name string) ([]byte, error)
 	// Implemented lists the directives that the caller implements.
 	Implemented Specs
-	// OnError, if not nil, receives each error, and reading goes on behind it: a directive that is at fault is left out.
+	// OnError, if not nil, is called with each error, and reading continues behind it: a directive that is at fault is left out.
 	// Parse returns the first still.
 	OnError func(error)
 }
@@ -45,7 +45,7 @@ func Parse(o Options) (*Tree, error) {
 	return p.tree, cmp.Or(p.refused, err, p.first)
 }
 
-// fail returns err, or nil where reading is to go on behind it.
+// fail returns err, or nil where reading is to continue behind it.
 func (p *parser) fail(err error) error {
 	if err == nil || p.onError == nil {
 		return err

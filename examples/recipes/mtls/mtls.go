@@ -22,7 +22,7 @@ func Clients(certificate tls.Certificate, ca *x509.CertPool, handler http.Handle
 	return &server.Server{Addr: ":8443", Handler: handler, TLSConfig: config, ReadHeaderTimeout: 10 * time.Second}
 }
 
-// Targets returns a group whose targets must have a certificate of ca for the name app.internal, whatever their addresses
+// Targets returns a group whose targets must have a certificate of ca for the name app.internal, regardless of their addresses
 // are, and which proves who it is by certificate.
 func Targets(certificate tls.Certificate, ca *x509.CertPool, targets ...upstream.Target) (*upstream.Group, error) {
 	return upstream.New(upstream.Options{

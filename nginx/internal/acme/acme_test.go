@@ -146,7 +146,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// The next certificate is not requested at once, whatever the last one says.
+// The next certificate is not requested at once, regardless of the times of the last one.
 func TestPauseBehindCertificates(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
 	served := func(j *job, age, life time.Duration, fresh bool) time.Duration {
@@ -212,7 +212,7 @@ func TestChallenges(t *testing.T) {
 	}
 }
 
-// An authority that fails is asked again later, and certificates that are valid are not renewed. A failure is typed.
+// Certificates are requested again later from an authority that fails, and certificates that are valid are not renewed. A failure is typed.
 func TestRun(t *testing.T) {
 	requests := make(chan bool, 10)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -68,7 +68,7 @@ func (t *Transport) setIdle(addr string, list []*conn) {
 	t.idle[addr] = list
 }
 
-// remove closes c, which has ended while it was idle. Whoever has taken it in the meantime closes it as well.
+// remove closes c, which has ended while it was idle. An exchange that has taken it in the meantime closes it as well.
 func (t *Transport) remove(c *conn) {
 	t.mu.Lock()
 	if i := slices.Index(t.idle[c.addr], c); i >= 0 {

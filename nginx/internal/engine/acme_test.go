@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What is wrong with an acme_issuer or an acme_certificate is said at load, which asks no authority.
+// What is wrong with an acme_issuer or an acme_certificate is reported at load, which sends nothing to an authority.
 func TestACMEErrors(t *testing.T) {
 	asked := make(chan bool, 10)
 	authority := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- true }))

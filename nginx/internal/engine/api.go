@@ -50,7 +50,7 @@ type LoadOptions struct {
 	Before *Engine
 	// Extensions are the program's own handlers, directives and variables.
 	Extensions Extensions
-	// OnError, if not nil, receives each error of the configuration, and reading goes on behind it. Load returns the first
+	// OnError, if not nil, is called with each error of the configuration, and reading continues behind it. Load returns the first
 	// still. One may follow from another.
 	OnError func(error)
 }

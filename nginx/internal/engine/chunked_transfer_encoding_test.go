@@ -39,7 +39,7 @@ func TestChunkedTransferEncodingOff(t *testing.T) {
 		front, rest, _ := bytes.Cut(all, []byte("\r\n\r\n"))
 		return string(front) + "\r\n", string(rest)
 	}
-	for _, target := range []string{"/", "/gzip"} { // not asked to close, the server must
+	for _, target := range []string{"/", "/gzip"} { // the client does not request the close, and the server must
 		header, body := raw("GET " + target + " HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n")
 		if !strings.Contains(header, "\r\nConnection: close\r\n") || strings.Contains(header, "Transfer-Encoding") || strings.Contains(header, "Keep-Alive") ||
 			target == "/" && body != "of unknown length" || target == "/gzip" && !strings.HasPrefix(body, "\x1f\x8b") {

@@ -29,7 +29,7 @@ type compiler struct {
 	first      error
 }
 
-// fail returns err, or nil where compiling is to go on behind it.
+// fail returns err, or nil where compiling is to continue behind it.
 func (c *compiler) fail(err error) error {
 	if err == nil || c.onError == nil {
 		return err

@@ -276,7 +276,7 @@ func TestMiddlewarePassesOn(t *testing.T) {
 	equal(t, "the log", strings.Split(s.file("a.log"), "\n")[0], "GET - /a")
 }
 
-// A middleware that panics before the header has the page of a 500, and one that goes on behind its end serves nothing.
+// A middleware that panics before the header has the page of a 500, and one that continues behind its end serves nothing.
 func TestMiddlewareMisbehaves(t *testing.T) {
 	var later func()
 	bad := engine.Directive{Name: "bad", Syntax: conf.Syntax{MinArgs: 1}, Middleware: func(list []engine.Occurrence) (culvert.Filter, error) {

@@ -23,7 +23,7 @@ func (lender) Memory() []string    { return nil }
 func (lender) WriteContinue()      {}
 func (lender) CloseAfterResponse() {}
 
-// A server may use the memory of requests again, but not where a copy of the request may go on behind its handler, or a
+// A server may use the memory of requests again, but not where a copy of the request may be used behind its handler, or a
 // function is called with the request of a failure.
 func TestHolds(t *testing.T) {
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))

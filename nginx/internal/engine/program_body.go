@@ -16,7 +16,7 @@ type programBody struct {
 	clientbody.Body
 	client   clientside.Handle
 	started  bool
-	passedOn atomic.Bool // a middleware has passed the request on: whatever serves it bounds its own reads
+	passedOn atomic.Bool // a middleware has passed the request on: what serves it bounds its own reads
 }
 
 // startBody makes a programBody the body of r, a request for a function of the program's that responds with w.

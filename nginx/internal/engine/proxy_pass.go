@@ -42,7 +42,7 @@ type proxyState struct {
 	host, port string      // $proxy_host and $proxy_port
 	uri        string      // of a proxy_pass with variables
 	responded  bool        // the response is an upstream's
-	sticky     *stickyRule // of the upstream that was asked last; nil: it has none
+	sticky     *stickyRule // of the upstream that was chosen last; nil: it has none
 	failure    error       // why there is no response
 	diverted   *diversion  // what is served instead of the upstream's response
 

@@ -65,7 +65,7 @@ func TestLookAround(t *testing.T) {
 	equal(t, "proxy_cookie_path", proxied.Header.Get("Set-Cookie"), "a=b; Path=/cookie/x/")
 }
 
-// A match that takes too long makes the request fail, whatever would follow from it: nothing is served, and nothing is sent to an
+// A match that takes too long makes the request fail, regardless of what it was for: nothing is served, and nothing is sent to an
 // upstream.
 func TestPatternsFailClosed(t *testing.T) {
 	asked := false

@@ -107,7 +107,7 @@ func (s *syslogServer) send(line []byte) *syslogFailure {
 	case full:
 		return &syslogFailure{}
 	case err != nil:
-		s.conn.Close() // the server may have come back under the same name
+		s.conn.Close() // the server may be running again under the same name
 		s.conn = nil
 		return &syslogFailure{levelError, "send() failed (" + conf.Errno(err) + ")"}
 	}

@@ -104,7 +104,7 @@ func TestTunnelWithPassword(t *testing.T) {
 	})
 }
 
-// The next server of an upstream is asked if one can't be reached, unless tunnel_next_upstream is off.
+// The next server of an upstream is used if one can't be reached, unless tunnel_next_upstream is off.
 func TestTunnelNextUpstream(t *testing.T) {
 	leaktest.Check(t)
 	target := tunnelTarget(t)

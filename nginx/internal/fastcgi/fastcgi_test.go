@@ -99,7 +99,7 @@ func TestStderr(t *testing.T) {
 	}
 }
 
-// transport returns one to a server of net/http/fcgi, which keeps connections if it is asked to.
+// transport returns one to a server of net/http/fcgi, which keeps connections if keep is set.
 func transport(t *testing.T, keep bool, serve http.HandlerFunc) (*backend.Transport, *int) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

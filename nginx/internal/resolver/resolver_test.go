@@ -153,7 +153,7 @@ func TestForgedResponses(t *testing.T) {
 			edited(func(m *dnsmessage.Message) { m.Questions[0].Type = dnsmessage.TypeAAAA }),
 			edited(func(m *dnsmessage.Message) { m.Questions[0].Class = dnsmessage.ClassCHAOS }),
 			edited(func(m *dnsmessage.Message) { m.Answers[0].Header.Class = dnsmessage.ClassCHAOS }),
-			append(q.response()[:7], append([]byte{1}, q.response()[8:]...)...), // an answer is missing
+			append(q.response()[:7], append([]byte{1}, q.response()[8:]...)...), // a record is missing
 			q.response("NAME.test 9 A 192.0.2.1"),
 			q.response("name.test 9 A 192.0.2.66"),
 		}

@@ -45,7 +45,7 @@ func (p protocol) ReadResponse(b *bufio.Reader, r *http.Request) (*http.Response
 	return resp, func() bool { return false }, nil
 }
 
-// body returns the content; a response to HEAD has none, whatever its header says.
+// body returns the content; a response to HEAD has none, regardless of its header.
 func body(resp *http.Response, b io.Reader, r *http.Request) io.ReadCloser {
 	if r.Method == http.MethodHead {
 		return http.NoBody

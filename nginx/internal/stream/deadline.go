@@ -21,7 +21,7 @@ func (d *deadline) passed() <-chan struct{} {
 	return d.over
 }
 
-// set sets the deadline; the zero Time is none. A Read that waits goes on until the former one.
+// set sets the deadline; the zero Time is none. A Read that waits does so until the former one.
 func (d *deadline) set(t time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

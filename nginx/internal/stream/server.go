@@ -54,7 +54,7 @@ type Server struct {
 	TrustUnix bool
 	// Set assigns the variables of set.
 	Set func(s *Session)
-	// Limit counts the session, and reports whether it may go on; leave, which is not nil, is called when it has ended.
+	// Limit counts the session, and reports whether it may continue; leave, which is not nil, is called when it has ended.
 	Limit func(s *Session) (leave func(), ok bool)
 	// Allowed reports whether the client may connect.
 	Allowed func(s *Session) bool

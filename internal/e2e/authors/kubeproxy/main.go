@@ -1,5 +1,5 @@
 // Command kubeproxy lets several users see their parts of a Kubernetes API server: of the pods and configmaps those of
-// their teams, whatever else RBAC gives them.
+// their teams, regardless of what else RBAC gives them.
 //
 //	kubeproxy -config kubeproxy.json
 package main

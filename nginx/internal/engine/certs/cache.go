@@ -47,7 +47,7 @@ type stamp struct {
 }
 
 // NewCache returns a Cache of that many certificates. Of more, the one that was not used for the longest time is forgotten, as are those
-// that were not used for the time inactive; 0 is no bound. For the time valid, a certificate is used whatever becomes of
+// that were not used for the time inactive; 0 is no bound. For the time valid, a certificate is used regardless of changes of
 // its files; behind that, as long as they are the same.
 func NewCache(max int, inactive, valid time.Duration) *Cache {
 	return &Cache{max: max, inactive: inactive, valid: valid, stat: os.Stat, list: map[pairName]*kept{}}

@@ -74,7 +74,7 @@ func (t *track) remaining(duration uint64, scale uint32) (uint64, error) {
 	return t.file.shorten(duration-start, scale), nil
 }
 
-// readMedia reads a box of mdia. Each box is read where it belongs alone, so that the depth is bounded, whatever the file says.
+// readMedia reads a box of mdia. Each box is read where it belongs alone, so that no file can exceed the depth.
 func (t *track) readMedia(name string, content []byte) (err error) {
 	switch name {
 	case "mdhd":

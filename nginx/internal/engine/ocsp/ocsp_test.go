@@ -161,7 +161,7 @@ func TestStapler(t *testing.T) {
 	s.Close()
 }
 
-// Close ends a request that the responder does not answer.
+// Close ends a request that gets no response.
 func TestCloseStapler(t *testing.T) {
 	root := issue(t, nil, 1)
 	arrived := make(chan struct{})

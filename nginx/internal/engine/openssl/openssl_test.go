@@ -25,7 +25,7 @@ func TestCiphers(t *testing.T) {
 		{"EECDH+AESGCM:!ECDSA", "ECDHE-RSA-AES128-GCM-SHA256 ECDHE-RSA-AES256-GCM-SHA384", ""},
 		{"ECDHE+CHACHA20", "ECDHE-ECDSA-CHACHA20-POLY1305 ECDHE-RSA-CHACHA20-POLY1305", ""},
 		{"HIGH:!aNULL:!MD5:!AES:@STRENGTH", "ECDHE-ECDSA-CHACHA20-POLY1305 ECDHE-RSA-CHACHA20-POLY1305", ""},
-		{"!ECDHE:HIGH", "", ""},                     // "!" is for good, and what is left of HIGH has no forward secrecy
+		{"!ECDHE:HIGH", "", ""},                     // "!" is for good, and the rest of HIGH has no forward secrecy
 		{"ALL:-ECDHE:AES128-SHA", "AES128-SHA", ""}, // an insecure suite must be named
 		{"RC4-SHA:!RC4", "", ""},
 		{"AES256-SHA:+AES256-SHA", "AES256-SHA", ""},

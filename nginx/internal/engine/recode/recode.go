@@ -140,7 +140,7 @@ func (w *writer) decode(p []byte, last bool) {
 // Flush is for streams. An incomplete character is kept.
 func (w *writer) Flush() error { return nil }
 
-// Close writes what is left of an incomplete character.
+// Close writes the bytes of an incomplete character.
 func (w *writer) Close() error {
 	if len(w.partial) == 0 {
 		return nil

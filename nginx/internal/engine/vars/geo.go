@@ -46,7 +46,7 @@ func (g *Geo) AddNetwork(p netip.Prefix, value string) bool {
 // RemoveNetwork removes a network.
 func (g *Geo) RemoveNetwork(p netip.Prefix) { delete(g.networks, p) }
 
-// AddRange sets the value of the addresses from one to another, also of those that had another one: what is left of their
+// AddRange sets the value of the addresses from one to another, also of those that had another one: the rest of their
 // ranges is one or two ranges of its own.
 func (g *Geo) AddRange(from, to netip.Addr, value string) {
 	var rest []geoRange
@@ -65,7 +65,7 @@ func (g *Geo) AddRange(from, to netip.Addr, value string) {
 	g.ranges = append(rest, geoRange{from, to, value})
 }
 
-// RemoveRange removes a range of AddRange, or what is left of it.
+// RemoveRange removes a range of AddRange, or the rest of it.
 func (g *Geo) RemoveRange(from, to netip.Addr) {
 	g.ranges = slices.DeleteFunc(g.ranges, func(r geoRange) bool { return r.from == from && r.to == to })
 }

@@ -61,7 +61,7 @@ type Request struct {
 	Header http.Header
 	// BodyBytes counts the content that was sent.
 	BodyBytes int64
-	// Body is the request's body if it was read as a whole before an upstream was asked; nil if it was not.
+	// Body is the request's body if it was read as a whole before an upstream was chosen; nil if it was not.
 	Body Body
 	// Complete reports whether the whole response has been sent.
 	Complete bool

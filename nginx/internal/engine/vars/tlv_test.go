@@ -19,7 +19,7 @@ func TestHeaderTLV(t *testing.T) {
 	}
 }
 
-// Whatever a proxy sends, no value is longer than all.
+// No value is longer than all, regardless of what a proxy sends.
 func FuzzHeaderTLV(f *testing.F) {
 	f.Add("\x20\x00\x05\x01\x00\x00\x00\x07", "ssl_verify")
 	f.Add("\x01\x00\x02h2", "0x01")

@@ -127,7 +127,7 @@ func (h *Hello) extension(c *cursor) bool {
 	return !c.failed
 }
 
-// cursor reads fields; failed is set when one is longer than what is left.
+// cursor reads fields; failed is set when one is longer than the rest.
 type cursor struct {
 	b      []byte
 	failed bool

@@ -82,7 +82,7 @@ func TestParseOther(t *testing.T) {
 	}
 }
 
-// Whatever is received, no more than that is read, and a result does not change with what follows.
+// No more is read than was received, and a result does not change with what follows.
 func FuzzParse(f *testing.F) {
 	f.Add(clientHello(f, &tls.Config{ServerName: "fuzz.example", NextProtos: []string{"h2"}}))
 	f.Add([]byte("\x80\x2e\x01\x03\x01\x00"))
