@@ -94,6 +94,26 @@ func TestTargetsWay(t *testing.T) {
 		upstream.Target{Addr: "unix:/a", Scheme: "https", ServerName: "a"})
 }
 
+// A name that no certificate can be verified for is refused, not each handshake.
+func TestServerNames(t *testing.T) {
+	of := func(name string) error {
+		_, err := upstream.New(upstream.Options{Scheme: "https"}, upstream.Target{Addr: "192.0.2.1:443", ServerName: name})
+		return err
+	}
+	long := strings.Repeat("a.", 126) + "b." // 254 bytes
+	for _, name := range []string{"a", "a.example", "a.example.", "A_1-b.example", "192.0.2.1", "2001:db8::1", "xn--bcher-kva.example", long, strings.Repeat("a", 63)} {
+		if err := of(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for _, name := range []string{"a.example:443", "https://a.example", "a b", "a..b", ".a", ".", "*.a.example", "[2001:db8::1]", "a\x00", "a\n", "bücher.example", "\xff",
+		"a" + long, strings.Repeat("a", 64)} {
+		if err := of(name); err == nil || !strings.Contains(err.Error(), `target "192.0.2.1:443": ServerName`) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
 // What is the program's own is where it needs it.
 func TestTargetsOwnFields(t *testing.T) {
 	g := newGroup(t, upstream.Options{Scheme: "https"}, upstream.Target{Addr: "a:1", Name: "one", Zone: "z", Labels: map[string]string{"k": "v"}, Value: 7})

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/culvert-go/culvert/internal/http1"
 )
@@ -124,11 +126,45 @@ func (t Target) checkReach(o *Options) error {
 	case t.Scheme == "http" && (t.ServerName != "" || t.TLSConfig != nil):
 		return errors.New("ServerName and TLSConfig need the scheme https")
 	}
+	if err := checkServerName(t.ServerName); err != nil {
+		return err
+	}
 	if c := o.Check; c != nil && c.GRPC && c.scheme(t.Scheme) != c.scheme(o.Scheme) {
 		return errors.New("a target of another scheme than the group's can't have gRPC checks")
 	}
 	return checkBasePath(t.Path)
 }
+
+// checkServerName returns an error if no certificate can be verified for a name: each handshake would fail, as if the target were to
+// blame.
+func checkServerName(name string) error {
+	if name == "" {
+		return nil
+	}
+	if _, err := netip.ParseAddr(name); err == nil {
+		return nil
+	}
+	for _, c := range []byte(name) {
+		if c >= utf8.RuneSelf {
+			return fmt.Errorf("ServerName %q is not in ASCII", name)
+		}
+	}
+	if err := checkName(name); err != nil {
+		return fmt.Errorf("ServerName: %w", err)
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if len(label) > maxLabel || len(name) > maxName {
+			return fmt.Errorf("ServerName %q is too long", name)
+		}
+	}
+	return nil
+}
+
+// The most bytes that a name in DNS may have, with a dot at its end, and each of its labels (RFC 1035 section 2.3.4).
+const (
+	maxName  = 254
+	maxLabel = 63
+)
 
 // checkBasePath returns an error if path can't begin the path of a request.
 func checkBasePath(path string) error {

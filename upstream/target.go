@@ -24,7 +24,7 @@ type Target struct {
 	// none. "" adds nothing. It is not added to Check.Path, and Location fields of responses are not changed.
 	Path string
 	// ServerName is the name that the certificate of an https target is verified for, and that is sent by SNI; "" means that of the
-	// TLSConfig, or the host of Addr.
+	// TLSConfig, or the host of Addr. It is a name in ASCII (of another one write the form in Punycode) or an IP address.
 	ServerName string
 	// TLSConfig configures TLS to the target if that is https, in place of Options.TLSConfig, for instance with a client
 	// certificate; nil means that one. Options.Transport knows it only if it is a Transport of this package, and a
