@@ -78,7 +78,8 @@ func (f *forwarding) leaseOf(ctx context.Context, tried []upstream.Lease) (upstr
 		if failure == nil {
 			failure = &culvert.Error{Kind: culvert.Internal, Err: err}
 		}
-		return lease, failure
+		lease.Done(unused) // there is none, unless a Picker breaks its contract: the target would have the request for ever
+		return upstream.Lease{}, failure
 	}
 	if f.p.group != nil {
 		return lease, nil

@@ -34,6 +34,29 @@ func byGroup(groups map[string]*upstream.Group) pickerFunc {
 	}
 }
 
+// A Lease that a Picker returns beside an error is given back: its target is not in use for ever.
+func TestPickerOfLeaseAndError(t *testing.T) {
+	g := groupOf(t, upstream.Options{}, upstream.Target{Addr: "192.0.2.1:80", MaxConns: 1})
+	defer g.Close()
+	p, err := proxy.New(proxy.Options{Upstream: pickerFunc(func(ctx context.Context, r *http.Request, tried ...upstream.Lease) (upstream.Lease, error) {
+		lease, err := g.Pick(ctx, r, tried...)
+		if err != nil {
+			t.Error(err)
+		}
+		return lease, errors.New("but it is not to be used")
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, httptest.NewRequest("GET", "http://gateway.test/", nil))
+		if w.Code != http.StatusInternalServerError || g.InFlight() != 0 {
+			t.Errorf("status %d, %d in flight", w.Code, g.InFlight())
+		}
+	}
+}
+
 // A Picker may choose among groups of different schemes and transports: exchanges and upgrades run by the group that it has
 // chosen, and records name that one.
 func TestPickerOfGroups(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 // every Lease is a Group's.
 type Picker interface {
 	// Pick returns a target for r that is not among the targets of tried, r's earlier leases. It may wait, not longer than
-	// ctx lasts. The caller calls Done of the Lease. An error that is a *culvert.Error, or wraps one, is the failure of the
+	// ctx lasts. The caller calls Done of the Lease. With an error there is to be none: package proxy gives
+	// one back unused. An error that is a *culvert.Error, or wraps one, is the failure of the
 	// exchange; any other is one of Kind Internal. Pick must be safe for concurrent use.
 	Pick(ctx context.Context, r *http.Request, tried ...Lease) (Lease, error)
 }
