@@ -20,11 +20,12 @@ func testKeptConnectionEndsBesideAFreeTarget(t *testing.T, via path) {
 		status  int
 		times   int // that the target gets it
 	}{
-		"GET":             {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", 200, 2},
-		"HEAD":            {"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n", 200, 2},
-		"DELETE":          {"DELETE / HTTP/1.1\r\nHost: a\r\n\r\n", 502, 1},
-		"DELETE with key": {"DELETE / HTTP/1.1\r\nHost: a\r\nIdempotency-Key: 1\r\n\r\n", 200, 2},
-		"POST":            {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", 502, 1},
+		"GET":                   {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", 200, 2},
+		"HEAD":                  {"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n", 200, 2},
+		"DELETE":                {"DELETE / HTTP/1.1\r\nHost: a\r\n\r\n", 502, 1},
+		"DELETE with key":       {"DELETE / HTTP/1.1\r\nHost: a\r\nIdempotency-Key: 1\r\n\r\n", 200, 2},
+		"DELETE with empty key": {"DELETE / HTTP/1.1\r\nHost: a\r\nIdempotency-Key:\r\n\r\n", 502, 1},
+		"POST":                  {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", 502, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			leaktest.Check(t)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/culvert-go/culvert"
@@ -20,7 +21,7 @@ import (
 // A request that its target has surely not processed may always be retried: the target could not be dialled, or has
 // refused it. For a request without a body over HTTP/2 a graceful GOAWAY does not show that, since net/http hides whether
 // it was that, or a reset with PROTOCOL_ERROR. Any other request is retried only if its body can be sent again and it may
-// reach two targets: it is idempotent (RFC 9110 section 9.2.2), has an Idempotency-Key, or NonIdempotent is set. Method
+// reach two targets: it is idempotent (RFC 9110 section 9.2.2), has an Idempotency-Key that is not empty, or NonIdempotent is set. Method
 // and key count as Options.Rewrite has left them. The zero Retry retries on another target what was not sent, nothing else.
 //
 // Regardless of Retry, a kept connection that ends as a request is sent over it, before a response has begun, says nothing
@@ -40,7 +41,7 @@ type Retry struct {
 	// for a target again, among those that it has tried as well, after pauses that double from 50 ms to a second, each
 	// shortened by a random part, up to a half. So a restart of the only target, whose address refuses connections for a
 	// while, fails no request that has not been sent. Tries, Timeout and Budget bound these attempts like others, and the
-	// request's context ends the wait. Requests that wait for a response with one of Statuses do not: they have it.
+	// request's context ends the wait, as Proxy.Drain does. Requests that wait for a response with one of Statuses do not: they have it.
 	//
 	// A request that waits holds its connection and what it has of its body: filters.Concurrency, or the server's MaxConns,
 	// bounds how many do.
@@ -121,8 +122,10 @@ const (
 // connection has ended, must be safe: that is the rule of net/http's transport (http.Request.isReplayable), so that both
 // exchanges follow it.
 func repeatsOf(out *http.Request) repeats {
-	if out.Header["Idempotency-Key"] != nil || out.Header["X-Idempotency-Key"] != nil {
-		return repeatsSafe
+	for _, name := range keyFields {
+		if hasContent(out.Header[name]) {
+			return repeatsSafe
+		}
 	}
 	switch out.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
@@ -131,6 +134,24 @@ func repeatsOf(out *http.Request) repeats {
 		return repeatsIdempotent
 	}
 	return repeatsNever
+}
+
+// keyFields are the header fields by which a target recognises a request that it gets twice.
+var keyFields = [...]string{"Idempotency-Key", "X-Idempotency-Key"}
+
+// hasContent reports whether one of a field's lines is not empty.
+func hasContent(lines []string) bool {
+	return slices.ContainsFunc(lines, func(s string) bool { return s != "" })
+}
+
+// hideEmptyKeys spells the names of empty keys so that net/http's transport does not take them for keys, and repeat the request.
+func hideEmptyKeys(h http.Header) {
+	for _, name := range keyFields {
+		if lines := h[name]; lines != nil && !hasContent(lines) {
+			delete(h, name)
+			h[strings.ToLower(name)] = lines
+		}
+	}
 }
 
 // mayRepeat reports whether a request may reach two targets.

@@ -21,8 +21,11 @@ func TestRepeatsOf(t *testing.T) {
 			t.Errorf("%s: %d, want %d", method, got, want)
 		}
 		for _, key := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
-			if got := repeatsOf(&http.Request{Method: method, Header: http.Header{key: {}}}); got != repeatsSafe {
+			if got := repeatsOf(&http.Request{Method: method, Header: http.Header{key: {"", "1"}}}); got != repeatsSafe {
 				t.Errorf("%s with %s: %d", method, key, got)
+			}
+			if got := repeatsOf(&http.Request{Method: method, Header: http.Header{key: {""}}}); got != want {
+				t.Errorf("%s with an empty %s: %d", method, key, got)
 			}
 		}
 	}

@@ -75,6 +75,7 @@ func testRetry(t *testing.T, via path) {
 		{"POST after a status", "503", post, all, 503},
 		{"POST by policy", "at once", post, proxy.Retry{Errors: true, NonIdempotent: true}, 200},
 		{"POST with a key", "at once", keyed, all, 200},
+		{"POST with an empty key", "at once", strings.Replace(keyed, "Key: 1", "Key:", 1), all, 502},
 		{"POST with a key, in the body", "in the body", keyed, all, 200},
 		{"PUT, chunked", "at once", put, all, 200},
 		{"PUT, in the body", "in the body", strings.Replace(put, "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "Content-Length: 5\r\n\r\nhello", 1), all, 200},

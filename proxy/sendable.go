@@ -48,6 +48,7 @@ func forTransport(in, out *http.Request) *culvert.Error {
 		return unsendable(in, err)
 	}
 	dropConnectionFields(out)
+	hideEmptyKeys(out.Header)
 	if !strings.HasPrefix(out.URL.Opaque, "//") {
 		return nil
 	}
