@@ -35,7 +35,7 @@ func left(ctx context.Context, sent bool) *culvert.Error {
 	return &culvert.Error{Kind: culvert.ClientGone, BytesSent: sent, Err: ctx.Err()}
 }
 
-// await waits until a target can be leased, for Retry.Wait at most. Those that the request has tried may get it again.
+// await waits until a target can be leased, for Retry.Wait at most, and not when the proxy drains. Those that the request has tried may get it again.
 func (f *forwarding) await(ctx context.Context) (leased bool) {
 	retry := &f.p.o.Retry
 	bound := retry.Wait
@@ -54,7 +54,7 @@ func (f *forwarding) await(ctx context.Context) (leased bool) {
 			return false
 		}
 		f.pause = min(max(firstPause, 2*f.pause), longestPause)
-		if !sleep(ctx, min(left, f.pause/2+rand.N(f.pause/2))) {
+		if !sleep(ctx, f.p.running.Drained(), min(left, f.pause/2+rand.N(f.pause/2))) {
 			return false
 		}
 		f.round, f.failed = len(f.tried), f.failed[:0]
@@ -64,14 +64,16 @@ func (f *forwarding) await(ctx context.Context) (leased bool) {
 	}
 }
 
-// sleep waits for d, and reports whether ctx has lasted as long.
-func sleep(ctx context.Context, d time.Duration) bool {
+// sleep waits for d, and reports whether ctx has lasted as long and drained was not closed.
+func sleep(ctx context.Context, drained <-chan struct{}, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return true
 	case <-ctx.Done():
+		return false
+	case <-drained:
 		return false
 	}
 }

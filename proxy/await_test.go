@@ -124,6 +124,35 @@ func testWaitEnds(t *testing.T, via path) {
 	}
 }
 
+// TestDrainEndsWaits: a request that waits for a target does not hold Drain up.
+func TestDrainEndsWaits(t *testing.T) { onPaths(t, testDrainEndsWaits) }
+func testDrainEndsWaits(t *testing.T, via path) {
+	synctest.Test(t, func(t *testing.T) {
+		leaktest.Check(t)
+		down := upstream.Target{Addr: "192.0.2.1:80", Down: true}
+		group := groupOf(t, upstream.Options{}, down)
+		p := newProxy(t, via, proxy.Options{Upstream: group, Retry: proxy.Retry{Wait: time.Hour}})
+		done := make(chan int)
+		go func() {
+			w := httptest.NewRecorder()
+			p.ServeHTTP(w, httptest.NewRequest("GET", "http://gateway.test/", nil))
+			done <- w.Code
+		}()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		start := time.Now()
+		drained := make(chan error)
+		go func() { drained <- p.Drain(t.Context()) }()
+		if code := <-done; code != 503 {
+			t.Errorf("status %d", code)
+		}
+		if err := <-drained; err != nil || time.Since(start) > 0 {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		group.Close()
+	})
+}
+
 // TestWaitWithoutATarget: a request for a group whose targets are all down waits until one is there. If its client leaves
 // before that, it is the client that has ended the request.
 func TestWaitWithoutATarget(t *testing.T) { onPaths(t, testWaitWithoutATarget) }

@@ -104,6 +104,6 @@ func (p *Proxy) bodyOptions() replay.Options {
 		AtOnce: p.o.StreamRequest, Buffer: p.requestBuffer}
 }
 
-// Drain refuses further requests (503). It returns when all requests in flight, tunnels included,
+// Drain refuses further requests (503), and ends the pauses of those that wait by Retry.Wait, which fail as without it. It returns when all requests in flight, tunnels included,
 // have ended, or ctx's error if ctx ends first.
 func (p *Proxy) Drain(ctx context.Context) error { return p.running.Drain(ctx) }

@@ -14,6 +14,7 @@ type Gate struct {
 	closed  atomic.Bool
 	mu      sync.Mutex
 	idle    chan struct{} // closed when nothing runs any more; nil before idleChan
+	drained chan struct{} // closed by Drain; nil before Drained
 }
 
 // Enter counts one more and returns how many run now. If ok is false, the gate is
@@ -45,7 +46,7 @@ func (g *Gate) Running() int { return int(g.running.Load()) }
 // error if ctx ends first.
 func (g *Gate) Drain(ctx context.Context) error {
 	idle := g.idleChan()
-	g.closed.Store(true)
+	g.close()
 	if g.running.Load() == 0 {
 		g.closeIdle()
 	}
@@ -55,6 +56,28 @@ func (g *Gate) Drain(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// close closes the gate.
+func (g *Gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closed.Swap(true) && g.drained != nil {
+		close(g.drained)
+	}
+}
+
+// Drained returns a channel that Drain closes when it begins.
+func (g *Gate) Drained() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.drained == nil {
+		g.drained = make(chan struct{})
+		if g.closed.Load() {
+			close(g.drained)
+		}
+	}
+	return g.drained
 }
 
 // idleChan returns g.idle, and makes it before its first use.

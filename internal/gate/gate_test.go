@@ -10,6 +10,29 @@ import (
 	"github.com/culvert-go/culvert/internal/gate"
 )
 
+// Drained is closed when Drain begins, and not before.
+func TestDrained(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		var g gate.Gate
+		if before {
+			select {
+			case <-g.Drained():
+				t.Error("closed before Drain")
+			default:
+			}
+		}
+		g.Enter()
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 2 {
+			if err := g.Drain(ended); err == nil {
+				t.Error("drained with one inside")
+			}
+			<-g.Drained()
+		}
+	}
+}
+
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g gate.Gate
