@@ -326,6 +326,52 @@ func TestHTTP3Reload(t *testing.T) {
 	udp.Close()
 }
 
+// An address that a reload has removed may come back while its connections end, also when a reload between the two has failed.
+func TestHTTP3Back(t *testing.T) {
+	backend, requested, release := held(t)
+	s, addr := overQUIC(t, "server { listen ADDR quic; location /held { proxy_pass http://"+backend+"; } }")
+	c := overHTTP3(t, addr, "a.test")
+	status := make(chan int, 1)
+	go func() {
+		resp, _ := fetched(t, c, "https://a.test/held")
+		status <- resp.StatusCode
+	}()
+	wiretest.Await(t, requested, "the request")
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	const back = "server { listen ADDR quic; return 200 new; } "
+	for _, reload := range []struct {
+		text string
+		ok   bool
+	}{
+		{"server { listen ADDR ssl; return 200 tcp; }", true}, {back + "server { listen " + taken.Addr().String() + "; }", false},
+		{back, true}, {"server { listen ADDR ssl; return 200 tcp; }", true}, {back, true},
+	} {
+		s.writeQUIC(addr, reload.text)
+		if err := s.Reload(); (err == nil) != reload.ok {
+			t.Fatalf("%s: %v", reload.text, err)
+		}
+	}
+	if _, got := fetched(t, overHTTP3(t, addr, "a.test"), "https://a.test/"); got != "new" {
+		t.Error(got)
+	}
+	close(release)
+	if got := wiretest.Await(t, status, "the response"); got != http.StatusOK {
+		t.Error(got)
+	}
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	udp, err := net.ListenPacket("udp4", addr) // the socket was closed
+	if err != nil {
+		t.Fatal(err)
+	}
+	udp.Close()
+}
+
 // worker_shutdown_timeout cuts off what does not end.
 func TestHTTP3ShutdownTimeout(t *testing.T) {
 	backend, requested, release := held(t)

@@ -20,7 +20,7 @@ const bindTries = 5
 
 var bindPause = 500 * time.Millisecond // tests don't wait as long
 
-// listenOn returns the socket of an address of e: one that was inherited, or a new one. The caller holds s.mu.
+// listenOn returns the socket of an address of e: one that was inherited, one whose connections have not ended yet, or a new one. The caller holds s.mu.
 func (s *Server) listenOn(key socketKey, e *engine.Engine) (*socket, error) {
 	if inherited := s.inherited[key]; inherited != nil {
 		delete(s.inherited, key)
@@ -30,6 +30,12 @@ func (s *Server) listenOn(key socketKey, e *engine.Engine) (*socket, error) {
 	if inherited := s.datagrams[datagrams]; inherited != nil {
 		delete(s.datagrams, datagrams)
 		return packetSocket(key, inherited, e), nil
+	}
+	if former := s.leaving[key]; former != nil {
+		if former.http3.Reopen() {
+			return former, nil
+		}
+		delete(s.leaving, key)
 	}
 	for try := 1; ; try++ {
 		bound, err := listen(key, e)

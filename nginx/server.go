@@ -37,6 +37,7 @@ type Server struct {
 	mu        sync.Mutex                 // held during Listen, Start, Reload and Reopen; guards what follows
 	former    map[*generation]struct{}   // those that finish behind a Reload
 	sockets   map[socketKey]*socket      // those that are bound; nil before Listen and Start
+	leaving   map[socketKey]*socket      // of QUIC, which were closed while they had connections
 	inherited map[socketKey]net.Listener // of Options.Listeners, until Listen
 	datagrams map[socketKey]*net.UDPConn // of Options.PacketConns, until Listen
 	started   bool
@@ -67,7 +68,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, tunnels: tunnels, inherited: inherit(o.Listeners), datagrams: inheritPackets(o.PacketConns), former: map[*generation]struct{}{}, ended: make(chan struct{})}
+	s := &Server{options: o, tunnels: tunnels, inherited: inherit(o.Listeners), datagrams: inheritPackets(o.PacketConns), former: map[*generation]struct{}{}, leaving: map[socketKey]*socket{}, ended: make(chan struct{})}
 	s.running, s.cut = context.WithCancel(context.Background())
 	s.current.Store(newGeneration(e))
 	return s, nil
@@ -200,6 +201,9 @@ func (s *Server) replace(sockets map[socketKey]*socket) {
 			s.Logger().Warn("deleting socket " + socket.Addr().String())
 		}
 		socket.Close()
+		if socket.http3 != nil {
+			s.leaving[key] = socket
+		}
 	}
 	s.sockets = sockets
 }

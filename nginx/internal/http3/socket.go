@@ -36,6 +36,7 @@ type Socket struct {
 	servers   map[*Server]struct{} // that have connections, or may get some
 	suspended bool
 	closed    bool
+	ended     bool // the socket itself is closed
 }
 
 // NewSocket returns a Socket over a socket of UDP, which it owns. Processes with the same host key know each other's tokens;
@@ -64,7 +65,7 @@ func (k *Socket) Serve(settings Settings) (*Server, error) {
 		return nil, net.ErrClosed
 	}
 	s := newServer(k, settings)
-	if k.transport == nil && !k.suspended {
+	if k.listener == nil && !k.suspended {
 		if err := k.start(s); err != nil {
 			return nil, err
 		}
@@ -74,11 +75,14 @@ func (k *Socket) Serve(settings Settings) (*Server, error) {
 	return s, nil
 }
 
-// start begins to read. The caller holds k.mu.
+// start begins to accept, and to read if nothing does. The caller holds k.mu.
 func (k *Socket) start(first *Server) error {
-	t := &quic.Transport{
-		Conn: k.udp, TokenGeneratorKey: &k.address, StatelessResetKey: &k.reset,
-		VerifySourceAddress: k.verifies, ConnContext: k.begin,
+	fresh := k.transport == nil
+	if fresh {
+		k.transport = &quic.Transport{
+			Conn: k.udp, TokenGeneratorKey: &k.address, StatelessResetKey: &k.reset,
+			VerifySourceAddress: k.verifies, ConnContext: k.begin,
+		}
 	}
 	config := first.quic.Clone()
 	config.GetConfigForClient = func(*quic.ClientInfo) (*quic.Config, error) {
@@ -88,13 +92,15 @@ func (k *Socket) start(first *Server) error {
 		return nil, errClosed
 	}
 	k.current.Store(first)
-	l, err := t.Listen(&tls.Config{GetConfigForClient: k.tlsFor, MinVersion: tls.VersionTLS13}, config)
+	l, err := k.transport.Listen(&tls.Config{GetConfigForClient: k.tlsFor, MinVersion: tls.VersionTLS13}, config)
 	if err != nil {
 		k.current.Store(nil)
-		_ = t.Close()
+		if fresh {
+			k.stopReading()
+		}
 		return err
 	}
-	k.transport, k.listener, k.accepting = t, l, make(chan struct{})
+	k.listener, k.accepting = l, make(chan struct{})
 	go k.accept(l, k.accepting)
 	return nil
 }
@@ -181,6 +187,17 @@ func (k *Socket) Close() error {
 	return k.closeUnused()
 }
 
+// Reopen reverts Close, so that Serve may be called again. It reports false if the socket itself is closed.
+func (k *Socket) Reopen() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ended {
+		return false
+	}
+	k.closed = false
+	return true
+}
+
 // stopAccepting closes the listener. The caller holds k.mu.
 func (k *Socket) stopAccepting() {
 	if k.listener == nil {
@@ -193,9 +210,10 @@ func (k *Socket) stopAccepting() {
 
 // closeUnused closes the socket if nothing needs it any more. The caller holds k.mu.
 func (k *Socket) closeUnused() error {
-	if !k.closed || len(k.servers) > 0 {
+	if !k.closed || k.ended || len(k.servers) > 0 {
 		return nil
 	}
+	k.ended = true
 	k.current.Store(nil)
 	k.stopReading()
 	return k.udp.Close()
