@@ -43,7 +43,7 @@ func (x *requestContext) Value(key any) any {
 	case http.LocalAddrContextKey:
 		return x.c.rwc.LocalAddr()
 	case fieldnames.Key{}:
-		return x.names
+		return &x.names // a pointer needs no memory of its own
 	}
 	return x.parent.Value(key)
 }

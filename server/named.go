@@ -4,88 +4,151 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/fieldnames"
 )
-
-// namedRoom is frontRoom for a header that stands in front of the body as a whole.
-const namedRoom = 1 << 10
 
 // FormatHeader implements clientside.Formatter.
 func (w *writer) FormatHeader(f fieldnames.Format) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.left && !w.frozen && f.Names != nil {
-		w.format = &f
+		w.format = f
 	}
 }
 
 // HeaderFormat implements clientside.Formatter.
-func (w *writer) HeaderFormat() (f fieldnames.Format) {
+func (w *writer) HeaderFormat() fieldnames.Format {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.format != nil {
-		f = *w.format
-	}
-	return f
+	return w.format
 }
+
+// formatted reports whether the header is written by w.format.
+func (w *writer) formatted() bool { return w.format.Names != nil }
+
+// mark is a part of a frozen header's fields that commit decides about: the lines of a field, or the place of one that the
+// server writes itself.
+type mark struct {
+	field      string
+	start, end int
+}
+
+// ownPlaces are the fields that the server writes itself. The first two have one place, if there are no others.
+var ownPlaces = []string{"Content-Length", "Transfer-Encoding", "Connection"}
 
 // freezeNamed is freeze for a header that is written in the order of w.format.
 func (w *writer) freezeNamed() {
-	w.fields = make(http.Header, len(w.header))
+	var room [8]string
+	placed := append(room[:0], ownPlaces...)
 	for name, values := range w.header {
-		if w.settle(name, values) {
-			w.fields[name] = slices.Clone(values)
+		if !w.settle(name, values) && !slices.Contains(ownPlaces, name) {
+			placed = append(placed, name) // nothing stands there
 		}
 	}
-	w.out.begin(namedRoom)
+	if !w.set.contentType && !w.set.contentEncoding {
+		placed = append(placed, "Content-Type")
+	}
+	w.marks = w.marksRoom[:0]
+	w.out.begin()
+	w.out.buf = append(w.appendMarked(w.out.buf, placed), "\r\n"...)
+	w.out.bodyAt = len(w.out.buf)
 }
 
-// ownPlace reports whether the server has a field of its own where the field of this name stands.
-func ownPlace(key string) bool {
-	return key == "Content-Length" || key == "Transfer-Encoding" || key == "Connection"
-}
-
-// appendNamed appends the header section as w.format has it.
-func (w *writer) appendNamed(b, body []byte, allowed bool, connection string) []byte {
-	f := w.format
-	b = w.appendFormattedStatus(b)
-	framing, connection := w.appendFraming(nil, allowed, connection)
-	if w.sniffs(body, allowed) {
-		w.fields["Content-Type"] = []string{http.DetectContentType(body[:min(len(body), sniffLen)])}
+// appendMarked appends the handler's fields and Date, and marks the places of those that are written later.
+func (w *writer) appendMarked(b []byte, placed []string) []byte {
+	names, dated := w.format.Names, w.set.date
+	if !dated {
+		placed = append(placed, "Date")
 	}
-	if !w.set.date {
-		date := appendDate(nil)
-		w.fields["Date"] = []string{string(date[len("Date: ") : len(date)-len("\r\n")])}
-	}
-	var own []byte
-	if f.Explicit && w.status != http.StatusSwitchingProtocols {
-		connection = w.persistence()
-	}
-	if connection != "" {
-		own = append(append(append(own, "Connection: "...), connection...), "\r\n"...)
-	} else {
-		own = appendField(own, "Connection", w.set.connection)
-	}
-	b = w.appendUnplaced(b, framing, own)
-	for name, value := range f.Names.Lines(w.fields, ownPlace) {
+	for name, value := range names.Lines(w.header, placed...) {
+		if !dated && (name == "Date" || name > "Date" && !names.Has("Date") && !names.Has(name)) {
+			b, dated = appendDate(b), true
+		}
+		start := len(b)
 		switch {
-		case name == "Connection":
-			b, own = append(b, own...), nil
-		case name == "Content-Length" && w.chunked: // it has the place of Transfer-Encoding
-			if !f.Names.Has("Transfer-Encoding") {
-				b, framing = append(b, framing...), nil
+		case name == "Date" && !w.set.date:
+		case slices.Contains(placed, name):
+			if !w.marked(name) {
+				w.marks = append(w.marks, mark{name, start, start})
 			}
-		case name == "Transfer-Encoding" && !w.chunked && f.Names.Has("Content-Length"):
-		case ownPlace(name):
-			b, framing = append(b, framing...), nil
 		default:
-			b = appendField(b, name, []string{value})
+			if b = appendLine(b, name, value); strings.EqualFold(name, "Keep-Alive") {
+				w.marks = append(w.marks, mark{"Keep-Alive", start, len(b)})
+			}
 		}
 	}
-	w.fields = nil
-	return append(b, "\r\n"...)
+	if !dated {
+		b = appendDate(b)
+	}
+	return b
+}
+
+func (w *writer) marked(field string) bool {
+	return slices.ContainsFunc(w.marks, func(m mark) bool { return m.field == field })
+}
+
+// appendNamed appends the whole header as w.format has it.
+func (w *writer) appendNamed(b, body []byte, allowed bool, connection string) []byte {
+	var room [frontRoom]byte
+	framing, connection := w.appendFraming(room[:0], allowed, connection)
+	persists := len(framing)
+	all := w.appendPersistence(framing, connection)
+	framing, persistence := all[:persists], all[persists:]
+	b = w.appendFormattedStatus(b)
+	if !w.marked("Content-Length") && !w.marked("Transfer-Encoding") {
+		b = append(b, framing...)
+	}
+	if !w.marked("Connection") {
+		b = append(b, persistence...)
+	}
+	if !w.marked("Content-Type") {
+		b = w.appendSniffed(b, body, allowed)
+	}
+	from := frontRoom
+	for _, m := range w.marks {
+		b = append(b, w.out.buf[from:m.start]...)
+		from = m.end
+		switch m.field {
+		case w.framingPlace():
+			b = append(b, framing...)
+		case "Connection":
+			b = append(b, persistence...)
+		case "Content-Type":
+			b = w.appendSniffed(b, body, allowed)
+		case "Keep-Alive":
+			if !w.close || !w.saysPersistence() {
+				b = append(b, w.out.buf[m.start:m.end]...)
+			}
+		}
+	}
+	return append(b, w.out.buf[from:w.out.bodyAt]...)
+}
+
+// framingPlace returns the field in the place of which the response's framing stands.
+func (w *writer) framingPlace() string {
+	if w.marked("Transfer-Encoding") && (w.chunked || !w.marked("Content-Length")) {
+		return "Transfer-Encoding"
+	}
+	return "Content-Length"
+}
+
+// appendPersistence appends the field Connection: one with an option of the server's, or else the handler's.
+func (w *writer) appendPersistence(b []byte, option string) []byte {
+	if w.saysPersistence() {
+		option = w.persistence()
+	}
+	if option != "" {
+		return appendLine(b, "Connection", option)
+	}
+	return appendField(b, "Connection", w.set.connection)
+}
+
+// saysPersistence reports whether Connection is to say whether the connection is kept.
+func (w *writer) saysPersistence() bool {
+	return w.format.Explicit && w.status != http.StatusSwitchingProtocols
 }
 
 // persistence returns the field Connection of a response that says in any case whether the connection is kept, "" for the
@@ -93,24 +156,11 @@ func (w *writer) appendNamed(b, body []byte, allowed bool, connection string) []
 func (w *writer) persistence() string {
 	switch {
 	case w.close:
-		delete(w.fields, "Keep-Alive")
 		return "close"
 	case len(w.set.connection) > 0:
 		return ""
 	}
 	return "keep-alive"
-}
-
-// appendUnplaced appends what has no place among the names.
-func (w *writer) appendUnplaced(b, framing, connection []byte) []byte {
-	names := w.format.Names
-	if !names.Has("Content-Length") && !names.Has("Transfer-Encoding") {
-		b = append(b, framing...)
-	}
-	if !names.Has("Connection") {
-		b = append(b, connection...)
-	}
-	return b
 }
 
 // appendFraming appends the fields that tell where the body ends. It returns the field Connection that this makes of
@@ -126,15 +176,15 @@ func (w *writer) appendFraming(b []byte, allowed bool, connection string) ([]byt
 }
 
 func (w *writer) appendFormattedStatus(b []byte) []byte {
-	f := w.format
-	if f.Status == "" {
-		return appendStatusLine(b, w.http11 || f.HTTP11, w.status)
+	http11 := w.http11 || w.format.HTTP11
+	if w.format.Status == "" {
+		return appendStatusLine(b, http11, w.status)
 	}
 	version := "HTTP/1.0 "
-	if w.http11 || f.HTTP11 {
+	if http11 {
 		version = "HTTP/1.1 "
 	}
-	return append(appendValue(append(b, version...), f.Status), "\r\n"...)
+	return append(appendValue(append(b, version...), w.format.Status), "\r\n"...)
 }
 
 var _ clientside.Formatter = (*writer)(nil)

@@ -14,7 +14,6 @@ import (
 type output struct {
 	pooled *[outSize]byte
 	buf    []byte
-	front  int // how much room there is for the beginning of the header
 	start  int // of what is sent
 	bodyAt int
 }
@@ -32,12 +31,12 @@ const (
 var outputs = sync.Pool{New: func() any { return new([outSize]byte) }}
 
 // begin takes a buffer, with room for the beginning of the header.
-func (o *output) begin(room int) {
+func (o *output) begin() {
 	if o.pooled == nil {
 		o.pooled = outputs.Get().(*[outSize]byte)
 	}
-	o.buf, o.front = o.pooled[:room], room
-	o.start, o.bodyAt = room, room
+	o.buf = o.pooled[:frontRoom]
+	o.start, o.bodyAt = frontRoom, frontRoom
 }
 
 func (o *output) free() {
@@ -57,14 +56,25 @@ func (o *output) body() []byte { return o.buf[o.bodyAt:] }
 
 // putFront puts the beginning of the header in front of the fields.
 func (o *output) putFront(front []byte) {
-	if len(front) <= o.front {
-		o.start = o.front - len(front)
+	if len(front) <= frontRoom {
+		o.start = frontRoom - len(front)
 		copy(o.buf[o.start:], front)
 		return
 	}
-	o.bodyAt += len(front) - o.front
-	o.buf = append(append(make([]byte, 0, len(front)+len(o.buf)+tailRoom), front...), o.buf[o.front:]...)
+	o.bodyAt += len(front) - frontRoom
+	o.buf = append(append(make([]byte, 0, len(front)+len(o.buf)+tailRoom), front...), o.buf[frontRoom:]...)
 	o.start = 0
+}
+
+// putHeader puts a whole header in the place of the fields.
+func (o *output) putHeader(header []byte) {
+	if len(header) <= o.bodyAt {
+		o.start = o.bodyAt - len(header)
+		copy(o.buf[o.start:], header)
+		return
+	}
+	o.buf = append(append(make([]byte, 0, len(header)+len(o.body())+tailRoom), header...), o.body()...)
+	o.start, o.bodyAt = 0, len(header)
 }
 
 // chunk makes what is buffered of the body, and n bytes that follow it, a chunk, but for its end.

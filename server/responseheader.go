@@ -31,11 +31,11 @@ type fieldsSet struct {
 func (w *writer) freeze(status int) {
 	w.mayContinue.Store(false)
 	w.status, w.frozen = status, true
-	if w.format != nil {
+	if w.formatted() {
 		w.freezeNamed()
 		return
 	}
-	w.out.begin(frontRoom)
+	w.out.begin()
 	b := w.out.buf
 	for name, values := range w.header {
 		if w.settle(name, values) {
@@ -121,15 +121,20 @@ func (w *writer) announce(values []string) {
 // appendField appends the lines of a field. A name that is none is left out, and what would end a line is a blank: the
 // handler has no way to learn of an error.
 func appendField(b []byte, name string, values []string) []byte {
+	for _, value := range values {
+		b = appendLine(b, name, value)
+	}
+	return b
+}
+
+// appendLine is appendField for one line.
+func appendLine(b []byte, name, value string) []byte {
 	if !httpguts.ValidHeaderFieldName(name) {
 		return b
 	}
-	for _, value := range values {
-		b = append(append(b, name...), ": "...)
-		b = appendValue(b, textproto.TrimString(value))
-		b = append(b, "\r\n"...)
-	}
-	return b
+	b = append(append(b, name...), ": "...)
+	b = appendValue(b, textproto.TrimString(value))
+	return append(b, "\r\n"...)
 }
 
 func appendValue(b []byte, value string) []byte {
@@ -157,7 +162,7 @@ func (w *writer) commit(final bool) {
 	allowed := bodyAllowed(w.status)
 	body := w.out.body()
 	coding := w.set.transferEncoding
-	measured := w.format == nil || !w.format.Unmeasured
+	measured := !w.format.Unmeasured
 	if final && measured && allowed && !w.set.contentLength && coding == "" && w.set.trailers == nil && !w.set.prefixed && !w.lateTrailers() {
 		if n := int64(len(body)); n == w.written && (!w.head || n > 0) { // of HEAD the handler may have written nothing, or a part
 			w.declared = n
@@ -168,14 +173,13 @@ func (w *writer) commit(final bool) {
 		w.declared = -1
 	}
 	connection := w.settleConnection(final, allowed)
-	var scratch [2 * frontRoom]byte
+	var scratch [4 * frontRoom]byte
 	b := scratch[:0]
-	if w.format != nil {
-		b = w.appendNamed(b, body, allowed, connection)
+	if w.formatted() {
+		w.out.putHeader(w.appendNamed(b, body, allowed, connection))
 	} else {
-		b = w.appendFront(b, body, allowed, connection)
+		w.out.putFront(w.appendFront(b, body, allowed, connection))
 	}
-	w.out.putFront(b)
 	if w.head || !allowed {
 		w.out.buf = w.out.buf[:w.out.bodyAt]
 	}
@@ -190,9 +194,7 @@ func (w *writer) appendFront(b, body []byte, allowed bool, connection string) []
 	if allowed && !w.head && w.declared == -1 {
 		b, connection = w.frame(b, connection)
 	}
-	if w.sniffs(body, allowed) {
-		b = append(append(append(b, "Content-Type: "...), http.DetectContentType(body[:min(len(body), sniffLen)])...), "\r\n"...)
-	}
+	b = w.appendSniffed(b, body, allowed)
 	if !w.set.date {
 		b = appendDate(b)
 	}
@@ -204,9 +206,12 @@ func (w *writer) appendFront(b, body []byte, allowed bool, connection string) []
 	return b
 }
 
-// sniffs reports whether the server guesses the type of the body.
-func (w *writer) sniffs(body []byte, allowed bool) bool {
-	return allowed && !w.set.contentType && !w.set.contentEncoding && w.set.transferEncoding == "" && len(body) > 0
+// appendSniffed appends the Content-Type that the server guesses of the body, if it is to guess.
+func (w *writer) appendSniffed(b, body []byte, allowed bool) []byte {
+	if !allowed || w.set.contentType || w.set.contentEncoding || w.set.transferEncoding != "" || len(body) == 0 {
+		return b
+	}
+	return appendLine(b, "Content-Type", http.DetectContentType(body[:min(len(body), sniffLen)]))
 }
 
 // settleConnection decides whether the connection ends with the response. It returns the field Connection that says so, ""
@@ -306,9 +311,9 @@ func (w *writer) lateTrailers() bool {
 // appendLastChunk appends the last chunk and the trailers.
 func (w *writer) appendLastChunk(b []byte) []byte {
 	b = append(b, "0\r\n"...)
-	if w.format != nil {
-		for name, value := range w.format.Names.Lines(w.trailers(), nil) {
-			b = appendField(b, name, []string{value})
+	if w.formatted() {
+		for name, value := range w.format.Names.Lines(w.trailers()) {
+			b = appendLine(b, name, value)
 		}
 		return append(b, "\r\n"...)
 	}

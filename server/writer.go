@@ -42,8 +42,9 @@ type writer struct {
 	written   int64
 	err       error // of a write to the client
 	set       fieldsSet
-	format    *fieldnames.Format // nil: the server's own
-	fields    http.Header        // of a frozen header that is written by format
+	format    fieldnames.Format // without Names: the server's own
+	marks     []mark            // in a frozen header that is written by format
+	marksRoom [8]mark           // for marks
 	out       output
 }
 

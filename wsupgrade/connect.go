@@ -151,7 +151,7 @@ func connectedHeader(fields http.Header, f fieldnames.Format) *bytes.Buffer {
 	header.SanitizeResponse(http.StatusOK, fields, "")
 	delete(fields, "Content-Length")
 	b := bytes.NewBufferString("HTTP/1.1 " + cmp.Or(f.Status, "200 Connection Established") + "\r\n")
-	for name, value := range f.Names.Lines(fields, nil) {
+	for name, value := range f.Names.Lines(fields) {
 		writeField(b, name, value)
 	}
 	b.WriteString("\r\n")

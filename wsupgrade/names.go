@@ -3,7 +3,9 @@ package wsupgrade
 import (
 	"bufio"
 	"bytes"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,7 +36,7 @@ func renderNamed(b *bytes.Buffer, names fieldnames.List, out *http.Request, host
 // writeNamed writes fields by names, those of own where they are named and else behind the others. Others that renderRequest
 // does not copy are left out, and so is net/http's convention for no User-Agent.
 func writeNamed(b *bytes.Buffer, names fieldnames.List, h http.Header, own map[string]string) {
-	for name, value := range names.Lines(h, func(key string) bool { return notCopied[key] }) {
+	for name, value := range names.Lines(h, slices.Collect(maps.Keys(notCopied))...) {
 		switch {
 		case notCopied[name]:
 			b.WriteString(own[name])
@@ -93,7 +95,7 @@ func headerLines(b []byte) (lines []string, whole bool) {
 // switchingNamed renders the header of a 101 as f has it.
 func switchingNamed(fields http.Header, f fieldnames.Format) *bytes.Buffer {
 	b := bytes.NewBufferString("HTTP/1.1 101 Switching Protocols\r\n")
-	for name, value := range f.Names.Lines(fields, nil) {
+	for name, value := range f.Names.Lines(fields) {
 		writeField(b, name, value)
 	}
 	b.WriteString("\r\n")

@@ -5,9 +5,7 @@ package fieldnames
 import (
 	"context"
 	"iter"
-	"maps"
 	"net/http"
-	"net/textproto"
 	"slices"
 	"strings"
 )
@@ -18,60 +16,25 @@ import (
 type List []string
 
 // Lines returns the lines of h: at first those that n names, then the others. A field that has more lines than n names is
-// continued behind the last of them, with its spelling. A name that h has no line for is passed over, but for those that
-// placed reports true for: the pair with "" stands for what the caller writes there. The others are in the order of their
-// names. If placed is nil, it reports false.
-func (n List) Lines(h http.Header, placed func(key string) bool) iter.Seq2[string, string] {
+// continued behind the last of them, with its spelling. A name that h has no line for is passed over, but for those of the
+// fields placed, which are canonical keys: the pair of such a key with "" stands for what the caller writes there. The others
+// are in the order of their keys.
+func (n List) Lines(h http.Header, placed ...string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
-		states := make(map[string]lines, len(n))
+		var room [few]field
+		t := newTable(room[:0], h, placed)
 		for _, name := range n {
-			key := textproto.CanonicalMIMEHeaderKey(name)
-			s := states[key]
-			s.named++
-			states[key] = s
+			if f := t.find(name); f != nil {
+				f.named++
+			}
 		}
 		for _, name := range n {
-			key := textproto.CanonicalMIMEHeaderKey(name)
-			if placed != nil && placed(key) {
-				if !yield(key, "") {
-					return
-				}
-				continue
-			}
-			s := states[key]
-			values := s.next(h[key])
-			states[key] = s
-			for _, value := range values {
-				if !yield(name, value) {
-					return
-				}
+			if f := t.find(name); f != nil && !f.yieldNext(name, yield) {
+				return
 			}
 		}
-		for _, key := range slices.Sorted(maps.Keys(h)) {
-			if states[key].named > 0 || placed != nil && placed(key) {
-				continue
-			}
-			for _, value := range h[key] {
-				if !yield(key, value) {
-					return
-				}
-			}
-		}
+		t.yieldUnnamed(yield)
 	}
-}
-
-// lines is what is known of the lines of one field.
-type lines struct{ named, met, written int }
-
-// next returns the values for the next name of the field: one, or for its last name all that are left.
-func (s *lines) next(values []string) []string {
-	from := s.written
-	if s.met++; s.met == s.named {
-		s.written = len(values)
-	} else {
-		s.written = min(from+1, len(values))
-	}
-	return values[from:s.written]
 }
 
 // Lower returns the names of h's fields as HTTP/2 and HTTP/3 spell them, one for each field, in the order of the names.
@@ -89,13 +52,15 @@ func (n List) Has(key string) bool {
 	return slices.ContainsFunc(n, func(name string) bool { return strings.EqualFold(name, key) })
 }
 
-// Key is the key of a request's List in its context, of a server that keeps it.
+// Key is the key of a request's *List in its context, of a server that keeps it.
 type Key struct{}
 
 // Of returns the list that the server has kept in the context of a request; nil if it has kept none.
 func Of(ctx context.Context) List {
-	n, _ := ctx.Value(Key{}).(List)
-	return n
+	if n, _ := ctx.Value(Key{}).(*List); n != nil {
+		return *n
+	}
+	return nil
 }
 
 // Upgrade is what is known of the fields' names in the handshake of an upgrade. It is in the context of the outbound request.
@@ -119,9 +84,9 @@ func UpgradeOf(ctx context.Context) *Upgrade {
 
 // Format is how a server writes the header section of a final response over HTTP/1.
 type Format struct {
-	// Names are those of the fields. Content-Length, Transfer-Encoding, Connection and Date among them are the places of the
-	// server's own; those that are not among them are the first. They are the names of trailers as well. nil means the
-	// server's own order.
+	// Names are those of the fields. Content-Length, Transfer-Encoding, Connection, Date and Content-Type among them are the
+	// places of the server's own; those that are not among them are the first, but for Date, which stands among the others
+	// without a name. They are the names of trailers as well. nil means the server's own order.
 	Names List
 	// Status is the code of the status line, a blank and the reason, which may be empty; "" means the reason of
 	// http.StatusText.

@@ -1,6 +1,7 @@
 package fieldnames
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -8,7 +9,7 @@ import (
 
 func TestLines(t *testing.T) {
 	h := http.Header{"X-Ip": {"1", "2", "3"}, "Etag": {`"a"`}, "Zeta": {"z"}, "Alpha": {"a"}, "Content-Length": {"9"}}
-	placed := func(key string) bool { return key == "Content-Length" }
+	placed := "Content-Length"
 	for _, c := range []struct {
 		names List
 		want  []string
@@ -18,11 +19,7 @@ func TestLines(t *testing.T) {
 		{List{"X-IP", "X-IP", "x-ip", "X-Ip"}, []string{"X-IP 1", "X-IP 2", "x-ip 3", "Alpha a", `Etag "a"`, "Zeta z"}},
 		{List{"Removed", "ZETA"}, []string{"ZETA z", "Alpha a", `Etag "a"`, "X-Ip 1", "X-Ip 2", "X-Ip 3"}},
 	} {
-		var got []string
-		for name, value := range c.names.Lines(h, placed) {
-			got = append(got, name+" "+value)
-		}
-		if !slices.Equal(got, c.want) {
+		if got := lines(c.names, h, placed); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %q, want %q", c.names, got, c.want)
 		}
 		for range c.names.Lines(h, placed) {
@@ -32,4 +29,44 @@ func TestLines(t *testing.T) {
 	if !(List{"x-ip"}).Has("X-Ip") || (List{"x-ip"}).Has("X-Ipp") {
 		t.Error("Has")
 	}
+}
+
+// A section of many fields is ordered as one of few, and a key that is not canonical has no name.
+func TestLinesOfManyFields(t *testing.T) {
+	h := http.Header{"Etag": {"1"}, "etag": {"2"}}
+	for n := range few + 2 {
+		got := lines(List{"X-Absent", "eTag", "placed"}, h, "Placed")
+		if want := []string{"eTag 1", "Placed "}; len(got) != 3+n || !slices.Equal(got[:2], want) || got[len(got)-1] != "etag 2" {
+			t.Fatalf("%d others: %q", n, got)
+		}
+		h[fmt.Sprintf("X-%03d", n)] = []string{""}
+	}
+}
+
+// Two names that are no tokens are those of two fields if they differ.
+func TestLinesOfInvalidNames(t *testing.T) {
+	h := http.Header{"a b": {"1"}, "A B": {"2"}}
+	if got, want := lines(List{"A B", "a b"}, h), []string{"A B 2", "a b 1"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// The lines of a usual section need no memory.
+func TestLinesAllocateNothing(t *testing.T) {
+	h := http.Header{"Etag": {"1"}, "X-Ip": {"2", "3"}, "Content-Type": {"4"}}
+	names := List{"ETag", "P3P", "x-ip", "X-IP", "Content-Length"}
+	if n := testing.AllocsPerRun(100, func() {
+		for name, value := range names.Lines(h, "Content-Length") {
+			_, _ = name, value
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func lines(n List, h http.Header, placed ...string) (all []string) {
+	for name, value := range n.Lines(h, placed...) {
+		all = append(all, name+" "+value)
+	}
+	return all
 }

@@ -7,14 +7,8 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// ownPlace reports whether the writer of a request has fields of its own where the field of this name stands.
-func ownPlace(key string) bool {
-	switch key {
-	case "Host", "Connection", "Content-Length", "Transfer-Encoding", "Trailer":
-		return true
-	}
-	return false
-}
+// ownPlaces are the fields of which the writer of a request has its own.
+var ownPlaces = []string{"Host", "Connection", "Content-Length", "Transfer-Encoding", "Trailer"}
 
 // appendNamed appends the fields as c.Names spells and orders them. Without a place of its own Host is the first, and
 // the framing is the last.
@@ -36,7 +30,7 @@ func (c *Call) appendNamed(b []byte, host string, last bool) (_ []byte, err erro
 			b, err = appendConnection(b, r, last)
 		}
 	}
-	for name, value := range c.Names.Lines(r.Header, ownPlace) {
+	for name, value := range c.Names.Lines(r.Header, ownPlaces...) {
 		switch name {
 		case "Host":
 			if !hosted {

@@ -1,0 +1,104 @@
+package fieldnames
+
+import (
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// few is for how many fields a table needs no memory but the caller's, and no map.
+const few = 24
+
+// table finds the fields of a header section by their names as they are spelt.
+type table struct {
+	fields []field
+	byKey  map[string]int // the places in fields; nil if they are few
+}
+
+// field is a field while its lines are put in order.
+type field struct {
+	key    string
+	values []string // those that are left
+	placed bool     // the caller writes it
+	odd    bool     // its key is not canonical, so that it has no name
+	named  int      // how many names of the field are left
+}
+
+// newTable returns a table of the fields of h, and of those that are placed, in the memory of room if they fit.
+func newTable(room []field, h http.Header, placed []string) (t table) {
+	t.fields = room
+	for _, key := range placed {
+		t.fields = append(t.fields, field{key: key, placed: true})
+	}
+	for key, values := range h {
+		if !slices.Contains(placed, key) {
+			t.fields = append(t.fields, field{key: key, values: values, odd: textproto.CanonicalMIMEHeaderKey(key) != key})
+		}
+	}
+	if len(t.fields) > few {
+		t.byKey = make(map[string]int, len(t.fields))
+		for i, f := range t.fields {
+			t.byKey[f.key] = i
+		}
+	}
+	return t
+}
+
+// find returns the field of this name, nil if there is none.
+func (t *table) find(name string) *field {
+	if t.byKey != nil {
+		if i, ok := t.byKey[textproto.CanonicalMIMEHeaderKey(name)]; ok {
+			return &t.fields[i]
+		}
+		return nil
+	}
+	for i := range t.fields {
+		if f := &t.fields[i]; f.hasName(name) {
+			return f
+		}
+	}
+	return nil
+}
+
+// hasName reports whether the canonical name is the field's key.
+func (f *field) hasName(name string) bool {
+	return len(name) == len(f.key) && !f.odd &&
+		(name == f.key || strings.EqualFold(name, f.key) && httpguts.ValidHeaderFieldName(name))
+}
+
+// yieldNext calls yield with the lines for the next name of the field: one, or for its last name all that are left.
+func (f *field) yieldNext(name string, yield func(string, string) bool) bool {
+	if f.placed {
+		return yield(f.key, "")
+	}
+	n := len(f.values)
+	if f.named--; f.named > 0 {
+		n = min(n, 1)
+	}
+	values := f.values[:n]
+	f.values = f.values[n:]
+	return yieldAll(name, values, yield)
+}
+
+// yieldUnnamed calls yield with the lines that have no name. It is called last: it changes the order of the fields.
+func (t *table) yieldUnnamed(yield func(string, string) bool) {
+	unnamed := slices.DeleteFunc(t.fields, func(f field) bool { return len(f.values) == 0 })
+	slices.SortFunc(unnamed, func(a, b field) int { return strings.Compare(a.key, b.key) })
+	for _, f := range unnamed {
+		if !yieldAll(f.key, f.values, yield) {
+			return
+		}
+	}
+}
+
+func yieldAll(name string, values []string, yield func(string, string) bool) bool {
+	for _, value := range values {
+		if !yield(name, value) {
+			return false
+		}
+	}
+	return true
+}
