@@ -21,7 +21,7 @@ var own = map[string]ownDirective{
 // unlisted are directives of nginx's that crossplane does not know, with one that has their contexts and arguments.
 var unlisted = map[string]string{
 	"acme_certificate": "server_name", "acme_issuer": "upstream", "acme_shared_zone": "variables_hash_max_size",
-	"uwsgi_string": "uwsgi_modifier1", "proxy_socket_rcvbuf": "proxy_buffer_size", "proxy_socket_sndbuf": "proxy_buffer_size",
+	"uwsgi_string": "uwsgi_modifier1", "post_action": "root", "proxy_socket_rcvbuf": "proxy_buffer_size", "proxy_socket_sndbuf": "proxy_buffer_size",
 	"tunnel_socket_rcvbuf": "proxy_buffer_size", "tunnel_socket_sndbuf": "proxy_buffer_size",
 }
 

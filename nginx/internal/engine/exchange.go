@@ -29,6 +29,7 @@ type exchange struct {
 	main    *exchange // the exchange of a subrequest's parent, nil for a client's request
 	nesting int       // the number of exchanges around a subrequest
 	parts   partState
+	entry   string    // the named location that a subrequest begins in; "": that of its path
 	stub    *ssiBlock // of a subrequest that shows it if it has no other content
 
 	refused      int // the status by which the request is refused before its location is known, 0 if it is not

@@ -23,6 +23,6 @@ func modules() []*module {
 		// filters of the response
 		&sliceModule, &gunzipModule, &subModule, &charsetModule, &ssiModule, &additionModule, &gzipModule, &limitRateModule,
 		&serverHeaderModule, &expiresModule, &useridModule, &addTrailerModule, &addHeaderModule, &chunkedModule, &keepaliveModule,
-		&logModule,
+		&logModule, &postActionModule,
 	}
 }

@@ -97,6 +97,7 @@ var titles = map[int]string{
 	404: "Not Found",
 	405: "Not Allowed",
 	406: "Not Acceptable",
+	407: "Proxy Authentication Required",
 	408: "Request Time-out",
 	409: "Conflict",
 	410: "Gone",

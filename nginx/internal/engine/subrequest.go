@@ -119,7 +119,7 @@ func (x *exchange) serveSubrequest() {
 		}
 		return
 	}
-	status := x.process(x.w)
+	status := x.begin()
 	for status != 0 && x.stub == nil {
 		status = x.special(status)
 	}
@@ -129,6 +129,14 @@ func (x *exchange) serveSubrequest() {
 	if logSlot.of(x.level).subrequests {
 		logRequest(x)
 	}
+}
+
+// begin serves the subrequest where it begins.
+func (x *exchange) begin() int {
+	if x.entry != "" {
+		return x.redirectNamed(x.w, x.entry)
+	}
+	return x.process(x.w)
 }
 
 // subrequestWriter is the ResponseWriter of a subrequest.
