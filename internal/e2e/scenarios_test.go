@@ -100,6 +100,7 @@ server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps:
 		{name: "found by chance", conf: foundConf, files: assets, log: "access.log", steps: foundSteps},
 		{name: "underscores", conf: underscoresConf, steps: underscoresSteps},
 		{name: "details", conf: detailsConf, files: assets, steps: detailsSteps},
+		{name: "small directives", conf: smallConf, files: assets, steps: smallSteps},
 		{name: "dead upstreams", conf: deadConf, steps: repeat(6, gets("/turns"))},
 	}...)
 }

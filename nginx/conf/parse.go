@@ -135,6 +135,9 @@ func (p *parser) parseIn(name string, data []byte, blocks []string) (crossplane.
 	}
 	var errs []*Error
 	for _, e := range payload.Errors {
+		if restoreVolatile(payload.Config[0].Parsed, e.Error) {
+			continue
+		}
 		if fault := fromCrossplane(name, e.Error); fault != nil {
 			errs = append(errs, fault)
 		}

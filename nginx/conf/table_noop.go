@@ -53,7 +53,6 @@ var noOps = map[string]string{
 	"master_process":                 oneProcess,
 	"mp4_buffer_size":                goMemory,
 	"msie_padding":                   "it concerns old browsers",
-	"msie_refresh":                   "it concerns old browsers",
 	"multi_accept":                   goRuntime,
 	"open_file_cache":                "files are opened for each request",
 	"open_file_cache_errors":         "files are opened for each request",

@@ -23,7 +23,6 @@ var passed = map[string]string{
 	"proxy_cache_use_stale":           noCache,
 	"proxy_cache_valid":               noCache,
 	"proxy_no_cache":                  noCache,
-	"proxy_force_ranges":              "ranges depend on the upstream",
 	"quic_active_connection_id_limit": "a client may have 4 of its connection IDs in use",
 	"ssl_early_data":                  "early data is not accepted: clients send it again",
 	"ssl_ech_file":                    "names are not encrypted",

@@ -178,6 +178,26 @@ func charsetOf(x *exchange, h http.Header) string {
 	return given
 }
 
+// charsetOfParts returns the Content-Type of each of several ranges of content of a type, and how many of max ranges may be sent: content
+// that is converted is sent as one, since it is not converted inside parts.
+func charsetOfParts(x *exchange, t string, max int) (partType string, ranges int) {
+	if !strings.Contains(x.HTTP.Header.Get("Range"), ",") {
+		return "", max
+	}
+	mediaType, given := splitCharset(t)
+	to := charsetOf(x, http.Header{"Content-Type": {t}})
+	if to == "" || given != "" {
+		return "", max
+	}
+	if from := charsetSlot.of(x.level).source.String(&x.Request); from != "" && !strings.EqualFold(from, to) {
+		if _, ok := x.engine.charsets.table(from, to); !ok {
+			return "", max
+		}
+		return "", min(max, 1)
+	}
+	return mediaType + "; charset=" + to, max
+}
+
 // recodes reports whether the length of content of a type may be changed.
 func (x *exchange) recodes(t string) bool {
 	rule := charsetSlot.of(x.level)

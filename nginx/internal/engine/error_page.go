@@ -118,7 +118,11 @@ func (e *errorPageRule) serve(x *exchange) int {
 		x.errStatus = http.StatusFound
 	}
 	x.w.Header().Set("Location", target)
-	builtinPage(x, x.w, x.errStatus)
+	if x.refreshes(x.errStatus, true) {
+		x.refresh(x.w)
+	} else {
+		builtinPage(x, x.w, x.errStatus)
+	}
 	return 0
 }
 

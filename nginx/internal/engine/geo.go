@@ -47,6 +47,9 @@ func geoRow(c *compiler, g *vars.Geo, row *conf.Directive, ranges bool) error {
 	case row.Name == "proxy_recursive" && len(row.Args) == 0:
 		g.Recursive = true
 		return nil
+	case row.Name == "volatile" && len(row.Args) == 0:
+		g.Volatile = true
+		return nil
 	case len(row.Args) != 1:
 		return row.Errorf("invalid number of the geo parameters")
 	case row.Name == "default":

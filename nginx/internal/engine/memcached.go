@@ -17,6 +17,7 @@ var memcachedFamily = &family{
 		readTimeout:    time.Minute,
 		retry:          proxy.Retry{Errors: true, Timeouts: true},
 		sendTimeout:    time.Minute,
+		forceRanges:    true,
 		intercept:      true, // a value that is not there is served by error_page
 	}),
 	schemes:      []urlScheme{{}},

@@ -19,9 +19,9 @@ func modules() []*module {
 		// content
 		&culvertHandlerModule, &proxyModule, &grpcModule, &fastCGIModule, &scgiModule, &uwsgiModule, &memcachedModule, &tunnelModule, &stubStatusModule, &culvertStatusModule, &emptyGIFModule, &flvModule, &mp4Module, &randomIndexModule, &indexModule, &autoindexModule, &davModule, &gzipStaticModule, &staticModule,
 		&rootModule, &linksModule, &typesModule,
-		&errorPageModule, &redirectModule,
+		&errorPageModule, &redirectModule, &msieModule,
 		// filters of the response
-		&sliceModule, &gunzipModule, &subModule, &charsetModule, &ssiModule, &additionModule, &gzipModule, &limitRateModule,
+		&sliceModule, &gunzipModule, &subModule, &charsetModule, &ssiModule, &additionModule, &gzipModule, &forceRangesModule, &limitRateModule,
 		&serverHeaderModule, &expiresModule, &useridModule, &addTrailerModule, &addHeaderModule, &chunkedModule, &keepaliveModule,
 		&logModule, &postActionModule,
 	}

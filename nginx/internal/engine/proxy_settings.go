@@ -54,6 +54,7 @@ type proxySettings struct {
 	cookieFlags    []flagRule
 	cookiePaths    []cookieRule
 	fields         []proxyField
+	forceRanges    bool            // proxy_force_ranges
 	gzipFlag       int             // memcached_gzip_flag
 	http2          bool            // proxy_http_version 2, and gRPC
 	hide           map[string]bool // canonical names of the response's fields that the client does not receive

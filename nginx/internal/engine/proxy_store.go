@@ -33,6 +33,7 @@ type storeRule struct {
 // stores are the directives about files of responses.
 func (f *family) stores() []directive {
 	return []directive{
+		{name: "force_ranges", compile: setFlag(f.slot, func(s *proxySettings) *bool { return &s.forceRanges })},
 		{name: "store", compile: f.store},
 		{name: "store_access", compile: f.storeAccess},
 	}

@@ -27,7 +27,11 @@ func (x *exchange) special(status int) int {
 		x.w.Header().Set("Connection", "close")
 	}
 	return x.filtered(x.level.phases.body, x.w, func(x *exchange, w http.ResponseWriter) int {
-		builtinPage(x, w, x.errStatus)
+		if x.refreshes(x.errStatus, false) {
+			x.refresh(w)
+		} else {
+			builtinPage(x, w, x.errStatus)
+		}
 		return 0
 	})
 }

@@ -80,6 +80,7 @@ func fileContent(x *exchange, f *static.File, contentType string) static.Content
 	if limitsRate(x) { // then it is the server that is slow
 		timeout = 0
 	}
+	partType, ranges := charsetOfParts(x, contentType, s.ranges)
 	return static.Content{
 		SendTimeout: timeout,
 
@@ -88,10 +89,11 @@ func fileContent(x *exchange, f *static.File, contentType string) static.Content
 		ModTime:   f.ModTime,
 		Shown:     shownTime(x),
 		Type:      contentType,
+		PartType:  partType,
 		Since:     s.since,
 		NoETag:    !s.etag,
 		NoRanges:  s.ranges == 0 || f.Size > 0 && changesContent(x, contentType),
-		MaxRanges: s.ranges,
+		MaxRanges: ranges,
 		Whole:     x.errStatus != 0 && x.errStatus != http.StatusOK,
 	}
 }

@@ -105,3 +105,20 @@ func TestExpires(t *testing.T) {
 		equal(t, target, strings.Join(s.get(target).Header["Cache-Control"], "|"), want)
 	}
 }
+
+// The parts of several ranges have the type of the whole, with its charset. Content that is converted is sent as a whole.
+func TestCharsetOfParts(t *testing.T) {
+	s := serve(t, with(map[string]string{"nginx.conf": `events {} http { access_log off; types { text/html html; } charset_map a b { 58 59; }
+		server { root html; charset b; location /converted/ { alias html/; source_charset a; } location /off/ { alias html/; charset off; } } }`},
+		"html/x.html", "XXXX0123"))
+	for target, want := range map[string]string{"/x.html": "\r\nContent-Type: text/html; charset=b\r\n", "/off/x.html": "\r\nContent-Type: text/html\r\n"} {
+		got := s.get(target, "Range: bytes=0-1,4-5")
+		if got.StatusCode != 206 || strings.Count(got.body, want) != 2 || strings.Contains(got.Header.Get("Content-Type"), "charset") {
+			t.Errorf("%s: %d %v %q", target, got.StatusCode, got.Header, got.body)
+		}
+	}
+	got := s.get("/converted/x.html", "Range: bytes=0-1,4-5")
+	if got.StatusCode != 200 || got.body != "YYYY0123" || got.Header.Get("Content-Type") != "text/html; charset=b" {
+		t.Errorf("converted: %d %v %q", got.StatusCode, got.Header, got.body)
+	}
+}

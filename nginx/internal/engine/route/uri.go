@@ -114,6 +114,9 @@ func Escape(path string) string { return escape(path, "\"#%<>?\\^`{|}") }
 // EscapeArgs escapes a decoded text as nginx does for a query (NGX_ESCAPE_ARGS).
 func EscapeArgs(text string) string { return escape(text, "\"#%&+;<>?\\^`{|}") }
 
+// EscapeRefresh escapes a URL inside a page (NGX_ESCAPE_REFRESH).
+func EscapeRefresh(url string) string { return escape(url, "\"'<>\\^`{|~") }
+
 // escape escapes control characters, blanks, bytes above 0x7e and those of unsafe.
 func escape(text, unsafe string) string {
 	const hex = "0123456789ABCDEF"

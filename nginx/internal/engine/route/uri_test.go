@@ -8,6 +8,12 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
 )
 
+func TestEscapeRefresh(t *testing.T) {
+	if got, want := route.EscapeRefresh("/a b\"'<>%\\^`{|}~\xff?c=d"), "/a%20b%22%27%3C%3E%%5C%5E%60%7B%7C}%7E%FF?c=d"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestNormalize(t *testing.T) {
 	tests := []struct {
 		path, want string // "" for an error

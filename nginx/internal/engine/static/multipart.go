@@ -1,6 +1,7 @@
 package static
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
@@ -18,8 +19,8 @@ func multiple(w http.ResponseWriter, r *http.Request, c Content, parts []span) i
 	length := int64(len(tail))
 	for i, p := range parts {
 		headers[i] = "\r\n--" + boundary + "\r\n"
-		if c.Type != "" {
-			headers[i] += "Content-Type: " + c.Type + "\r\n"
+		if t := cmp.Or(c.PartType, c.Type); t != "" {
+			headers[i] += "Content-Type: " + t + "\r\n"
 		}
 		headers[i] += "Content-Range: " + p.contentRange(c.Size) + "\r\n\r\n"
 		length += int64(len(headers[i])) + p.length()

@@ -28,6 +28,15 @@ func Part(h http.Header, etag string, modified time.Time, size int64, since Sinc
 	if status = conditions(h, etag, Content{ModTime: modified, Since: since}); status != 0 {
 		return 0, 0, status
 	}
+	return ForcedPart(h, etag, modified, size)
+}
+
+// ForcedPart evaluates the range of a request for content of size bytes of a server that may not know ranges. Its results are those of Part;
+// conditions are that server's matter.
+func ForcedPart(h http.Header, etag string, modified time.Time, size int64) (start, end int64, status int) {
+	if etag == "" {
+		etag = noTag
+	}
 	ranges, ok := requestedRanges(h, etag, modified, size)
 	switch {
 	case !ok:

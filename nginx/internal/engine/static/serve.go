@@ -26,8 +26,8 @@ type Content struct {
 	// Shown is the Last-Modified that the client knows, if it is another than ModTime: If-Range is compared with it. The zero
 	// time means ModTime.
 	Shown time.Time
-	// Type is the Content-Type.
-	Type string
+	// Type is the Content-Type, and PartType that of each of several ranges; "" means Type.
+	Type, PartType string
 	// Since is the meaning of If-Modified-Since. NoETag omits the ETag, NoRanges sends the whole
 	// file.
 	Since    Since

@@ -4,11 +4,14 @@ import "strings"
 
 // msie returns "1" if the client claims to be an Internet Explorer (ngx_http_process_user_agent).
 func msie(r *Request) string {
-	if explorer(r.HTTP.UserAgent()) == "" {
-		return ""
+	if Explorer(r.HTTP.UserAgent()) {
+		return "1"
 	}
-	return "1"
+	return ""
 }
+
+// Explorer reports whether a User-Agent is that of an Internet Explorer.
+func Explorer(agent string) bool { return explorer(agent) != "" }
 
 // explorer returns what a User-Agent has from the version of its Internet Explorer on, "" if it is none.
 func explorer(agent string) string {

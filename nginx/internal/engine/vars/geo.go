@@ -6,7 +6,7 @@ import (
 )
 
 // Geo is a geo block: a variable whose value depends on an address
-// (ngx_http_geo_module.c).
+// (ngx_http_geo_module.c). It is evaluated when it is first used, once for each request unless it is volatile.
 type Geo struct {
 	// Source is the address that is looked up.
 	Source Getter
@@ -16,6 +16,8 @@ type Geo struct {
 	// Recursive selects the last address of X-Forwarded-For that is not trusted instead of the
 	// last one.
 	Recursive bool
+	// Volatile evaluates it anew for each use.
+	Volatile bool
 	// Default is the value of an address in no network.
 	Default string
 
@@ -71,6 +73,18 @@ func (g *Geo) RemoveRange(from, to netip.Addr) {
 }
 
 func (g *Geo) get(r *Request) (string, bool) {
+	if g.Volatile {
+		return g.evaluate(r), true
+	}
+	v, ok := r.recall(g)
+	if !ok {
+		v = g.evaluate(r)
+		r.remember(g, v)
+	}
+	return v, true
+}
+
+func (g *Geo) evaluate(r *Request) string {
 	text, _ := g.Source(r)
 	a, err := netip.ParseAddr(text)
 	if err != nil {
@@ -80,7 +94,7 @@ func (g *Geo) get(r *Request) (string, bool) {
 	if len(g.Trusted) > 0 {
 		a = Forwarded(netip.AddrPortFrom(a, 0), r.HTTP.Header["X-Forwarded-For"], g.Trusted, g.Recursive).Addr().Unmap()
 	}
-	return g.find(a), true
+	return g.find(a)
 }
 
 func (g *Geo) find(a netip.Addr) string {

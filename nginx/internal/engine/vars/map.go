@@ -25,10 +25,10 @@ type Map struct {
 	Default Value
 }
 
-// evaluated is a map's value for a request. A request uses few maps, so that it needs no hash
+// evaluated is the value of a Map or a Geo for a request. A request uses few, so that it needs no hash
 // table.
 type evaluated struct {
-	of      *Map
+	of      any // a pointer
 	value   string
 	failure error // the value is not known: each use makes the request fail
 }
@@ -41,21 +41,34 @@ type Pattern struct {
 
 func (m *Map) get(r *Request) (string, bool) {
 	if !m.Volatile {
-		for _, e := range r.values().maps {
-			if e.of == m {
-				if e.failure != nil {
-					r.Fail(e.failure)
-				}
-				return e.value, true
-			}
+		if v, ok := r.recall(m); ok {
+			return v, true
 		}
 	}
 	v := m.find(r).String(r)
 	if !m.Volatile {
-		known := r.values()
-		known.maps = append(known.maps, evaluated{m, v, known.failure})
+		r.remember(m, v)
 	}
 	return v, true
+}
+
+// recall returns the value that of has had for the request.
+func (r *Request) recall(of any) (value string, ok bool) {
+	for _, e := range r.values().maps {
+		if e.of == of {
+			if e.failure != nil {
+				r.Fail(e.failure)
+			}
+			return e.value, true
+		}
+	}
+	return "", false
+}
+
+// remember keeps the value of a Map or a Geo for the request.
+func (r *Request) remember(of any, value string) {
+	known := r.values()
+	known.maps = append(known.maps, evaluated{of, value, known.failure})
 }
 
 // find looks up in nginx's order: plain keys, wildcards, regular expressions
