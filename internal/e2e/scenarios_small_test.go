@@ -19,6 +19,9 @@ server { listen {{LISTEN}}; root html;
   location /after/named { post_action @posted; return 404 content; }
   location = /posted { internal; proxy_set_header X-After "$status $body_bytes_sent"; proxy_pass http://{{UP1}}; }
   location @posted { proxy_set_header X-After "$status $body_bytes_sent"; proxy_pass http://{{UP2}}; }
+  location /parents/ { alias html/sub/../; }
+  location /links/ { disable_symlinks on; alias html/./sub/..//; }
+  location /site/ { root html/sub/../..; rewrite ^/site(.*)$ /html$1 break; }
   location /geo { set $before $network; set $args ip=192.0.2.2; return 200 "$before $network"; }
 } }
 `
@@ -38,6 +41,7 @@ var smallSteps = func() (steps []step) {
 			steps = append(steps, step{name: target + " " + agent, raw: get(target, "User-Agent: "+agent)})
 		}
 	}
+	steps = append(steps, gets("/parents/page.html", "/links/page.html", "/site/page.html")...)
 	return append(steps, step{name: "action", raw: get("/after?a=b"), copies: 1}, step{name: "named action", raw: get("/after/named?a=b"), copies: 1},
 		step{name: "geo", raw: get("/geo?ip=192.0.2.1")})
 }()

@@ -67,7 +67,7 @@ func listDirectory(x *exchange, w http.ResponseWriter, name string) int {
 	if !ok {
 		return http.StatusBadRequest
 	}
-	dir, status := static.OpenDir(name)
+	dir, status := links(x).OpenDir(name)
 	if status != 0 {
 		logFailed(x, "opendir", name, status)
 		return status

@@ -61,7 +61,7 @@ func disableSymlinks(c *compiler, l *level, d *conf.Directive) (err error) {
 func links(x *exchange) static.Links {
 	s := linksSlot.of(x.level)
 	if s.policy == static.AllLinks {
-		return static.Links{}
+		return static.Links{Given: rootSlot.of(x.level).given}
 	}
-	return static.Links{Policy: s.policy, From: s.from.String(&x.Request)}
+	return static.Links{Policy: s.policy, From: s.from.String(&x.Request), Given: rootSlot.of(x.level).given}
 }

@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/culvert-go/culvert/nginx/internal/engine/static"
 )
 
 // randomIndexModule serves a random file as the index of a directory
@@ -28,7 +26,7 @@ func serveRandomIndex(x *exchange, w http.ResponseWriter) (status int, done bool
 		return 0, false
 	}
 	name := filename(x, x.URI)
-	dir, status := static.OpenDir(name)
+	dir, status := links(x).OpenDir(name)
 	if status != 0 {
 		logFailed(x, "opendir", name, status)
 		return status, true

@@ -29,6 +29,7 @@ type rootRule struct {
 	alias  bool
 	prefix string // the location's name that alias stands for
 	whole  bool   // alias in a regular expression: it is the whole path
+	given  string // the value as a path, if it has no variables, and has ".." segments
 }
 
 // root compiles "root path".
@@ -58,7 +59,11 @@ func setRoot(c *compiler, l *level, d *conf.Directive, isAlias bool) error {
 	if text, ok := v.Literal(); ok && !isAlias {
 		v = vars.Constant(strings.TrimSuffix(text, "/"))
 	}
-	*rootSlot.edit(l) = rootRule{value: v, alias: isAlias, prefix: l.name, whole: l.isPattern()}
+	rule := rootRule{value: v, alias: isAlias, prefix: l.name, whole: l.isPattern()}
+	if text, ok := v.Literal(); ok && strings.Contains(text, "..") {
+		rule.given = absoluteText(c.engine.prefix, text)
+	}
+	*rootSlot.edit(l) = rule
 	return nil
 }
 

@@ -122,3 +122,23 @@ func TestCharsetOfParts(t *testing.T) {
 		t.Errorf("converted: %d %v %q", got.StatusCode, got.Header, got.body)
 	}
 }
+
+// A root or an alias may have ".." segments, which paths below it may not have, nor complete.
+func TestRootWithParents(t *testing.T) {
+	files := with(server(`root html/../site; autoindex on; location /alias/ { alias html/sub/../../site/; } location /slash { alias site/../html/; }
+		location /dot { alias site/.; } location /try/ { try_files $arg_file =404; } location /links/ { disable_symlinks on; alias html/../site/; }`),
+		"site/x.txt", "x", "html/y.txt", "y", "html/sub/z.txt", "z", "secret.txt", "secret")
+	s := serve(t, files)
+	for target, want := range map[string]string{
+		"/x.txt": "200 x", "/alias/x.txt": "200 x", "/slash/y.txt": "200 y", "/slashy.txt": "200 y", "/slash../secret.txt": "403", "/dot./secret.txt": "403",
+		"/try/?file=/x.txt": "200 x", "/try/?file=/../secret.txt": "404", "/links/x.txt": "200 x",
+	} {
+		got := s.get(target)
+		if status := got.Status[:3]; status != want[:3] || got.StatusCode == 200 && got.body != want[4:] {
+			t.Errorf("%s: %s %q, want %s", target, got.Status, got.body, want)
+		}
+	}
+	if got := s.get("/alias/"); got.StatusCode != 200 || !strings.Contains(got.body, "x.txt") {
+		t.Errorf("the list is %s %q", got.Status, got.body)
+	}
+}

@@ -21,9 +21,9 @@ type File struct {
 
 // Open opens the regular file of the name. status is 0, or nginx's status of a failure: 404 if the
 // file does not exist or is not a regular file, 403 without permission, for a circle of links or for one that is not allowed,
-// else 500. For a directory dir is true and f is nil. A name with a ".." segment is never opened.
+// else 500. For a directory dir is true and f is nil. A name with a ".." segment that is not given is never opened.
 func (l Links) Open(name string) (f *File, dir bool, status int) {
-	if climbs(name) {
+	if l.climbs(name) {
 		return nil, false, 403
 	}
 	f = new(File)
@@ -44,7 +44,7 @@ func (l Links) Open(name string) (f *File, dir bool, status int) {
 // Exists reports whether name exists: as a directory if dir is set, else as anything but a
 // directory.
 func (l Links) Exists(name string, dir bool) bool {
-	if climbs(name) {
+	if l.climbs(name) {
 		return false
 	}
 	info, err := l.Stat(name)
@@ -54,7 +54,7 @@ func (l Links) Exists(name string, dir bool) bool {
 // Search returns 0 if files of the directory can be looked for, or nginx's status if they can't:
 // 404 for what is not a directory, 403 without permission to enter it.
 func (l Links) Search(name string) (status int) {
-	if climbs(name) {
+	if l.climbs(name) {
 		return 404
 	}
 	if _, err := l.Stat(name + "/."); err != nil { // its own name would need no permission to enter
@@ -66,9 +66,9 @@ func (l Links) Search(name string) (status int) {
 // OpenDir opens a directory to read its names. Its failures are those of Open. A name that does
 // not end in a slash, from an alias without one, is not found: longer paths lead beside the
 // directory and not into it. (nginx cuts a letter off the name, and finds nothing.)
-func OpenDir(name string) (dir *os.File, status int) {
+func (l Links) OpenDir(name string) (dir *os.File, status int) {
 	switch {
-	case climbs(name):
+	case l.climbs(name):
 		return nil, 403
 	case !strings.HasSuffix(name, "/"):
 		return nil, 404
@@ -78,20 +78,6 @@ func OpenDir(name string) (dir *os.File, status int) {
 		return nil, statusOf(err)
 	}
 	return dir, 0
-}
-
-// climbs reports whether name has a ".." segment or a zero byte. Normalised paths have neither; a
-// variable in root or try_files may.
-func climbs(name string) bool {
-	if strings.IndexByte(name, 0) >= 0 {
-		return true
-	}
-	for segment := range strings.SplitSeq(name, "/") {
-		if segment == ".." {
-			return true
-		}
-	}
-	return false
 }
 
 func statusOf(err error) int {

@@ -8,6 +8,29 @@ type Links struct {
 	Policy LinkPolicy
 	// From is a part at the beginning of names in which all links are allowed; "" is none.
 	From string
+	// Given is a part at the beginning of names that is the configuration's own: it may have ".." segments; "" is none.
+	Given string
+}
+
+// climbs reports whether name has a ".." segment behind what is given, or a zero byte. Normalised paths have neither; a
+// variable in root or try_files may.
+func (l Links) climbs(name string) bool {
+	if strings.IndexByte(name, 0) >= 0 {
+		return true
+	}
+	if l.Given != "" && strings.HasPrefix(name, l.Given) {
+		if rest := name[len(l.Given):]; strings.HasPrefix(rest, "/") {
+			name = rest
+		} else { // what follows may continue the last segment
+			name = name[strings.LastIndexByte(l.Given, '/')+1:]
+		}
+	}
+	for segment := range strings.SplitSeq(name, "/") {
+		if segment == ".." {
+			return true
+		}
+	}
+	return false
 }
 
 // LinkPolicy is the policy of Links.

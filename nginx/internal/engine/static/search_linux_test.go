@@ -52,7 +52,7 @@ func TestDirectories(t *testing.T) {
 			return
 		}
 		for _, tt := range tests {
-			f, open := static.OpenDir(dir + tt.name)
+			f, open := static.Links{}.OpenDir(dir + tt.name)
 			if search := anyLink.Search(dir + tt.name); search != tt.search || open != tt.open || (f != nil) != (open == 0) {
 				t.Errorf("%q: search %d, want %d; open %d, want %d", tt.name, search, tt.search, open, tt.open)
 			}
