@@ -231,7 +231,7 @@ type lateBody struct {
 
 // Read implements io.Reader.
 func (l *lateBody) Read(p []byte) (int, error) {
-	if l.w.Buffered() == 0 {
+	if l.w.Buffered() == 0 || clientbody.Ready(l.body) {
 		return l.body.Read(p)
 	}
 	flushed := make(chan struct{})

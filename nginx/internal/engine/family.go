@@ -18,6 +18,8 @@ type family struct {
 	uris    bool // a URL may have a URI
 	lengths bool // the length of a body precedes it
 
+	noTrailers bool // a request has none behind its content, whose length is known without them
+
 	noContent bool     // requests have none: that of the client is not read
 	tunnels   bool     // the client's connection becomes one to the server
 	typed     bool     // types gives the Content-Type, which the protocol has not

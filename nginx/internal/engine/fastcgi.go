@@ -17,6 +17,7 @@ var fastCGIFamily = &family{
 	slot:         newSlot(cgiDefaults()),
 	schemes:      []urlScheme{{}},
 	hidden:       []string{"Status"},
+	noTrailers:   true,
 	roundTripper: fastCGITransport,
 	outbound:     plain,
 }

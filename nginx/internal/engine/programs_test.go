@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
 // fastCGI serves FastCGI on a unix socket.
@@ -130,6 +132,26 @@ func TestSCGI(t *testing.T) {
 			strings.Contains(rest, "EMPTY") || !strings.HasSuffix(rest, "\x00,hello") {
 			t.Errorf("sent %q", got)
 		}
+	}
+}
+
+// Trailers are not sent to programs, and keep no length from them, also where the body was read for another upstream.
+func TestProgramsGetNoTrailers(t *testing.T) {
+	var got string
+	up := program(t, "hello", func(text string) string {
+		got = text
+		return "Status: 200 OK\r\n\r\ndone"
+	})
+	s := serve(t, map[string]string{"nginx.conf": `events {} http { server { location / { scgi_pass ` + up + `; scgi_param SENT $content_length; }
+		location /after { error_page 502 = @program; proxy_pass http://` + wiretest.Unused(t) + `; } location @program { scgi_pass ` + up + `; } location /u { uwsgi_pass ` + up + `; uwsgi_param CONTENT_LENGTH $content_length; } } }`})
+	for target, want := range map[string]string{"/": "CONTENT_LENGTH\x005\x00SENT\x005\x00", "/u": "\x0e\x00CONTENT_LENGTH\x01\x005"} {
+		resp := s.send("POST " + target + " HTTP/1.1\r\nHost: h\r\nTrailer: X-T\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-T: t\r\n\r\n")
+		if resp.body != "done" || !strings.Contains(got, want) || !strings.HasSuffix(got, "hello") || strings.Contains(got, "X-T: t") {
+			t.Errorf("%s: sent %q", target, got)
+		}
+	}
+	if resp := s.send("POST /after HTTP/1.1\r\nHost: h\r\nTrailer: X-T\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-T: t\r\n\r\n"); resp.StatusCode != 200 {
+		t.Errorf("after a failure: %s", resp.Status)
 	}
 }
 

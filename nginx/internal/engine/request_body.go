@@ -15,6 +15,14 @@ import (
 // upstream that is tried gets all of it. The status is that of an error page, 0 if there is none.
 // The body stays what was read, also where an error page leads to another upstream.
 func (p *passRule) readBody(x *exchange, w http.ResponseWriter) int {
+	status := p.takeBody(x, w)
+	if status == 0 && p.family.noTrailers {
+		x.dropTrailers()
+	}
+	return status
+}
+
+func (p *passRule) takeBody(x *exchange, w http.ResponseWriter) int {
 	switch {
 	case p.family.noContent:
 		return 0
@@ -75,6 +83,17 @@ func (x *exchange) setBody(body *replay.Again, in *http.Request) {
 		}
 	}
 	x.HTTP.TransferEncoding, x.HTTP.Trailer = nil, nil
+}
+
+// dropTrailers makes of a body that was read with its trailers one of a length.
+func (x *exchange) dropTrailers() {
+	if x.proxy.body == nil || x.HTTP.ContentLength >= 0 {
+		return
+	}
+	x.HTTP.TransferEncoding, x.HTTP.Trailer = nil, nil
+	if x.HTTP.ContentLength = x.proxy.body.Len(); x.HTTP.ContentLength == 0 {
+		x.HTTP.Body = http.NoBody
+	}
 }
 
 // bodyFailed returns the status of a request whose body can't be read. What has come of it must not look like a whole one.

@@ -14,6 +14,7 @@ var scgiFamily = &family{
 	schemes:      []urlScheme{{prefix: "scgi://"}, {}},
 	hidden:       []string{"Status"},
 	lengths:      true,
+	noTrailers:   true,
 	roundTripper: scgiTransport,
 	outbound:     plain,
 }

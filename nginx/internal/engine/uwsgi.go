@@ -14,6 +14,7 @@ var uwsgiFamily = &family{
 	slot:         newSlot(cgiDefaults()),
 	lengths:      true,
 	schemes:      []urlScheme{{prefix: "uwsgi://"}, {prefix: "suwsgi://", secure: true}, {}},
+	noTrailers:   true,
 	roundTripper: uwsgiTransport,
 	outbound:     plain,
 }
