@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/textproto"
-	"strconv"
 	"time"
 
 	"github.com/culvert-go/culvert"
@@ -64,7 +63,7 @@ func (e *http1Exchange) exchange(f *forwarding) (exchangeResult, *culvert.Error)
 		return result, nil
 	}
 	if x.KeepNames {
-		f.names.Received = fieldnames.Format{Names: x.Received, Status: strconv.Itoa(resp.StatusCode) + " " + x.Reason}
+		f.names.Received = fieldnames.Format{Names: x.Received, Status: x.Status}
 	}
 	result.received, err = f.relay(c, resp, x.Header != nil)
 	result.sent = c.body.Sent()

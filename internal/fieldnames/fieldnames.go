@@ -22,14 +22,16 @@ type List []string
 func (n List) Lines(h http.Header, placed ...string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		var room [few]field
-		t := newTable(room[:0], h, placed)
+		var foundRoom [2 * few]int
+		t, found := newTable(room[:0], h, placed), foundRoom[:0]
 		for _, name := range n {
-			if f := t.find(name); f != nil {
-				f.named++
+			i := t.find(name)
+			if found = append(found, i); i >= 0 {
+				t.fields[i].named++
 			}
 		}
-		for _, name := range n {
-			if f := t.find(name); f != nil && !f.yieldNext(name, yield) {
+		for i, name := range n {
+			if at := found[i]; at >= 0 && !t.fields[at].yieldNext(name, yield) {
 				return
 			}
 		}
@@ -49,7 +51,12 @@ func Lower(h http.Header) List {
 
 // Has reports whether a name is that of the field with this canonical key.
 func (n List) Has(key string) bool {
-	return slices.ContainsFunc(n, func(name string) bool { return strings.EqualFold(name, key) })
+	for _, name := range n {
+		if len(name) == len(key) && strings.EqualFold(name, key) {
+			return true
+		}
+	}
+	return false
 }
 
 // Key is the key of a request's *List in its context, of a server that keeps it.

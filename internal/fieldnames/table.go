@@ -10,7 +10,7 @@ import (
 )
 
 // few is for how many fields a table needs no memory but the caller's, and no map.
-const few = 24
+const few = 20
 
 // table finds the fields of a header section by their names as they are spelt.
 type table struct {
@@ -22,9 +22,9 @@ type table struct {
 type field struct {
 	key    string
 	values []string // those that are left
+	named  int      // how many names of the field are left
 	placed bool     // the caller writes it
 	odd    bool     // its key is not canonical, so that it has no name
-	named  int      // how many names of the field are left
 }
 
 // newTable returns a table of the fields of h, and of those that are placed, in the memory of room if they fit.
@@ -47,26 +47,25 @@ func newTable(room []field, h http.Header, placed []string) (t table) {
 	return t
 }
 
-// find returns the field of this name, nil if there is none.
-func (t *table) find(name string) *field {
+// find returns the place of the field of this name, -1 if there is none.
+func (t *table) find(name string) int {
 	if t.byKey != nil {
 		if i, ok := t.byKey[textproto.CanonicalMIMEHeaderKey(name)]; ok {
-			return &t.fields[i]
+			return i
 		}
-		return nil
+		return -1
 	}
 	for i := range t.fields {
-		if f := &t.fields[i]; f.hasName(name) {
-			return f
+		if f := &t.fields[i]; len(name) == len(f.key) && f.hasName(name) {
+			return i
 		}
 	}
-	return nil
+	return -1
 }
 
-// hasName reports whether the canonical name is the field's key.
+// hasName reports whether the canonical name, which is as long as the field's key, is that key.
 func (f *field) hasName(name string) bool {
-	return len(name) == len(f.key) && !f.odd &&
-		(name == f.key || strings.EqualFold(name, f.key) && httpguts.ValidHeaderFieldName(name))
+	return !f.odd && (name == f.key || strings.EqualFold(name, f.key) && httpguts.ValidHeaderFieldName(name))
 }
 
 // yieldNext calls yield with the lines for the next name of the field: one, or for its last name all that are left.

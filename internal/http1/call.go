@@ -26,8 +26,8 @@ type Call struct {
 	KeepNames bool
 	// Received are the names of the response's fields as the target has spelt them.
 	Received fieldnames.List
-	// Reason is that of the status line, if KeepNames is set.
-	Reason string
+	// Status is the code of the status line, a blank and the reason, if KeepNames is set.
+	Status string
 	// Separate makes Do send the header before it reads any of the body. Otherwise a body that is small, and whose
 	// length is known, is read first: it is sent in one piece with the header, and needs no goroutine.
 	Separate bool

@@ -20,13 +20,13 @@ var ErrHeaderTooLarge = errors.New("http1: the header is too large")
 
 // header is the header section of a message.
 type header struct {
-	status int // of a response
-	minor  int // of HTTP/1.x
-	fields http.Header
-	strict bool // it is a request's: what a recipient may tolerate in a field line is refused
-	named  bool // the fields' names are kept
-	names  fieldnames.List
-	reason string // of a status line, if names are kept
+	status     int // of a response
+	minor      int // of HTTP/1.x
+	fields     http.Header
+	strict     bool // it is a request's: what a recipient may tolerate in a field line is refused
+	named      bool // the fields' names are kept
+	names      fieldnames.List
+	statusText string // the code, a blank and the reason, if names are kept
 
 	request *Incoming // that the section is of; nil for a response
 	lines   []byte    // of the section, put together where it does not stand in the buffer as a whole
@@ -222,7 +222,9 @@ func (h *header) statusLine(line string) error {
 	}
 	h.status, h.minor = n, int(version[7]-'0')
 	if h.named {
-		_, h.reason, _ = strings.Cut(strings.TrimLeft(status, " "), " ")
+		if h.statusText = strings.TrimLeft(status, " "); h.statusText == code {
+			h.statusText += " " // before no reason
+		}
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func (c *Call) receive() error {
 	if c.received.status < 200 || c.received.status > 999 {
 		return fmt.Errorf("status %03d", c.received.status)
 	}
-	c.Received, c.Reason = c.received.names, c.received.reason
+	c.Received, c.Status = c.received.names, c.received.statusText
 	return c.makeResponse()
 }
 

@@ -31,7 +31,9 @@ type additionSettings struct {
 func (s *additionSettings) adds() bool { return s.before != "" || s.after != "" }
 
 // changes reports whether content is added to responses of a type.
-func (s *additionSettings) changes(h http.Header) bool { return s.adds() && isOneOf(s.types, h) }
+func (s *additionSettings) changes(contentType string) bool {
+	return s.adds() && isOneOf(s.types, contentType)
+}
 
 func additionTypes(_ *compiler, l *level, d *conf.Directive) error {
 	additionSlot.edit(l).types = mediaTypes([]string{"text/html"}, d.Args)
@@ -46,7 +48,7 @@ func addContent(x *exchange) culvert.Filter {
 	}
 	return x.once(&x.added, func(status int, h http.Header) func(io.Writer) io.WriteCloser {
 		s := additionSlot.of(x.level)
-		if status != http.StatusOK || !s.changes(h) {
+		if status != http.StatusOK || !s.changes(h.Get("Content-Type")) {
 			return nil
 		}
 		h.Del("Content-Length")

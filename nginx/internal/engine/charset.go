@@ -163,7 +163,7 @@ func (x *exchange) charsetWanted(mediaType, given string, h http.Header) string 
 		}
 		x.logError("unknown charset \"" + x.charset.accel + "\" to override")
 		return ""
-	case given != "" && !rule.override, given == "" && !isOneOf(rule.types, h):
+	case given != "" && !rule.override, given == "" && !isOneOf(rule.types, h.Get("Content-Type")):
 		return ""
 	}
 	return rule.name.String(&x.Request)

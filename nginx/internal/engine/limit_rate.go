@@ -60,6 +60,9 @@ func parseSize(c *compiler, d *conf.Directive) (vars.Value, error) {
 
 // takeLimitRate stores the rate of an upstream's X-Accel-Limit-Rate.
 func takeLimitRate(x *exchange, field string) {
+	if field == "" {
+		return // ParseInt would make an error
+	}
 	if n, err := strconv.ParseInt(field, 10, 64); err == nil && n >= 0 {
 		x.rate = rateState{n, true}
 	}

@@ -46,8 +46,10 @@ func ssiTypes(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// changes reports whether commands are looked for in responses with the header h.
-func (s *ssiSettings) changes(h http.Header) bool { return s.on && isOneOf(s.types, h) }
+// changes reports whether commands are looked for in responses of a type.
+func (s *ssiSettings) changes(contentType string) bool {
+	return s.on && isOneOf(s.types, contentType)
+}
 
 // ssiState is that of one response.
 type ssiState struct {
@@ -116,7 +118,7 @@ func runCommands(x *exchange) culvert.Filter {
 	}
 	return x.once(&x.ssi.decided, func(_ int, h http.Header) func(io.Writer) io.WriteCloser {
 		s := ssiSlot.of(x.level)
-		if !s.changes(h) || h.Get("Content-Length") == "0" {
+		if !s.changes(h.Get("Content-Type")) || h.Get("Content-Length") == "0" {
 			return nil
 		}
 		h.Del("Content-Length")

@@ -100,8 +100,7 @@ func fileContent(x *exchange, f *static.File, contentType string) static.Content
 
 // changesContent reports whether a filter will change content of the type, so that no part of it can be sent.
 func changesContent(x *exchange, t string) bool {
-	h := http.Header{"Content-Type": {t}}
-	return subSlot.of(x.level).changes(h) || x.recodes(t) || ssiSlot.of(x.level).changes(h) || additionSlot.of(x.level).changes(h)
+	return subSlot.of(x.level).changes(t) || x.recodes(t) || ssiSlot.of(x.level).changes(t) || additionSlot.of(x.level).changes(t)
 }
 
 // logOpen logs that a file can't be served.

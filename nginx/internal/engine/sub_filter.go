@@ -83,11 +83,11 @@ func mediaTypes(always, more []string) []string {
 }
 
 // isOneOf reports whether the Content-Type is among the types.
-func isOneOf(types []string, h http.Header) bool {
+func isOneOf(types []string, contentType string) bool {
 	if types == nil {
 		return true
 	}
-	t, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	t, _, _ := strings.Cut(contentType, ";")
 	t = strings.ToLower(strings.TrimSpace(t))
 	for _, want := range types {
 		if t == want {
@@ -98,7 +98,9 @@ func isOneOf(types []string, h http.Header) bool {
 }
 
 // changes reports whether responses of a type are changed.
-func (s *subSettings) changes(h http.Header) bool { return s.made != nil && isOneOf(s.types, h) }
+func (s *subSettings) changes(contentType string) bool {
+	return s.made != nil && isOneOf(s.types, contentType)
+}
 
 // makeSubFilter creates the filter of a level that has set something.
 func makeSubFilter(_ *compiler, l *level) error {
@@ -110,7 +112,7 @@ func makeSubFilter(_ *compiler, l *level) error {
 	changes := func(r *http.Request, h http.Header) bool {
 		here := subSlot.of(exchangeOf(r.Context()).level) // an internal redirect may have led to another level
 		return samePairs(here.pairs, pairs) && h.Get("Content-Length") != "0" &&
-			h.Get("Content-Encoding") == "" && isOneOf(here.types, h)
+			h.Get("Content-Encoding") == "" && isOneOf(here.types, h.Get("Content-Type"))
 	}
 	s.made = filters.OnResponse(filters.ResponseHooks{
 		Header: func(r *http.Request, status int, h http.Header) {
