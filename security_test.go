@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// The options in SECURITY.md's tables exist, and their comments tell the defaults that the tables tell.
+// The options in SECURITY.md's tables exist, and their comments have the defaults of the tables.
 func TestSecurityNamesBounds(t *testing.T) {
 	row := regexp.MustCompile("(?m)^\\| [^|]+ \\| `([a-z]+)\\.([A-Za-z.]+)` \\| ([^|]*) ?\\|$")
 	rows := row.FindAllStringSubmatch(read(t, "SECURITY.md"), -1)

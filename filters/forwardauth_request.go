@@ -153,7 +153,7 @@ func requestedTarget(r *http.Request) (method, target string) {
 	return method, target
 }
 
-// isForwardedName reports whether the field tells a handler of ForwardAuth of the request, and is no claim.
+// isForwardedName reports whether the field describes the request to a handler of ForwardAuth, and is no claim.
 func isForwardedName(name string) bool {
 	return name == "X-Forwarded-Method" || name == "X-Original-Method"
 }

@@ -69,7 +69,7 @@ type RateLimitOptions struct {
 // A bucket holds Burst tokens at first. It gains Requests tokens in each Per, up to Burst, and
 // each request takes one. A request that finds none is refused with 429 (RFC 6585 section 4),
 // with the seconds until there is one in Retry-After, rounded up (RFC 9110 section 10.2.3). It
-// takes nothing: a client that continues to ask is served at its rate. An upgrade or a CONNECT
+// takes nothing: a client that continues to send requests is served at its rate. An upgrade or a CONNECT
 // takes one token, the bytes of the tunnel none.
 //
 // With a Policy each response has the header fields of draft-ietf-httpapi-ratelimit-headers-11:

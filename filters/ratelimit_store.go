@@ -17,7 +17,7 @@ type RateLimitStore interface {
 	// key is not empty, and of any bytes and length. Filters that share a store have the same keys: the
 	// store must keep those of different limits apart. bucket is the same in each call of one filter.
 	//
-	// If Take can't tell, it returns an error, and the state is not used. It must return soon when ctx
+	// If the store can't be reached, Take returns an error, and the state is not used. It must return soon when ctx
 	// ends, which is the request's context with a deadline after StoreTimeout. It must be safe for
 	// concurrent use. A panic of it is the handler's.
 	Take(ctx context.Context, key string, bucket RateLimitBucket) (RateLimitState, error)

@@ -12,7 +12,7 @@ import (
 	"github.com/culvert-go/culvert/nginx"
 )
 
-// Sockets that are handed over stay non-blocking, as os/exec takes their descriptors: a Server whose Accept blocked would not end
+// Sockets that are handed over remain non-blocking, as os/exec takes their descriptors: a Server whose Accept blocked would not end
 // before another client connects, and would lose that client's request.
 func TestCloseBehindHandOver(t *testing.T) {
 	address := wiretest.Free(t)

@@ -123,7 +123,7 @@ func (o *Outbound) settle(scheme string, e exchanger) *culvert.Error {
 	if out.URL.Scheme == "" {
 		out.URL.Scheme = scheme
 	}
-	if scheme != "" { // otherwise only the lease tells
+	if scheme != "" { // otherwise only the lease knows
 		if err := checkScheme(out.URL.Scheme, scheme, e); err != nil {
 			return &culvert.Error{Kind: culvert.Internal, Err: err}
 		}

@@ -38,7 +38,7 @@ type resends struct {
 
 	mu        sync.Mutex // guards what follows: the transport calls on goroutines of its own
 	conns     []net.Conn // nil where the request has a body
-	connected time.Time  // when the transport had the last one; zero: it had none, or tells of none
+	connected time.Time  // when the transport had the last one; zero: it had none, or reports none
 	reused    bool       // that one had been kept
 	http2     bool       // it speaks HTTP/2; not known of a request that is repeatable
 	sent      bool       // the header was sent over it
@@ -122,7 +122,7 @@ func (s *resends) stale() bool {
 	return s.reused && !s.responded
 }
 
-// connectedAt returns when the transport had its last connection, zero where it tells of none.
+// connectedAt returns when the transport had its last connection, zero where it reports none.
 func (s *resends) connectedAt() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +147,7 @@ const cannotRetry = "http2: Transport: cannot retry err ["
 
 // refused reports whether err is of a transport that does not send a refused request again: its body can't be had again, or
 // it was the first of its connection, and the GOAWAY has an error; or unsent, also over a connection that had ended unused. Only the text
-// of these errors tells.
+// of these errors distinguishes them.
 func refused(err error) bool {
 	text, again := strings.CutPrefix(err.Error(), cannotRetry)
 	if !again {

@@ -57,7 +57,7 @@ func checkFinal(resp *http.Response, method string) error {
 	return nil
 }
 
-// writtenCode returns the status code of resp as its target has written it, where the transport tells that, as net/http's does. Over
+// writtenCode returns the status code of resp as its target has written it, where the transport keeps that, as net/http's does. Over
 // HTTP/2 that one reads any number.
 func writtenCode(resp *http.Response) (code string, ok bool) {
 	code, _, _ = strings.Cut(resp.Status, " ")

@@ -157,7 +157,7 @@ func (x *requestContext) look() bool {
 		e.body.mu.Unlock()
 	}
 	x.c.mu.Unlock()
-	// Bytes may tell that the client ends TLS, or stand before the end.
+	// Bytes may mean that the client ends TLS, or stand before the end.
 	if found == http1.Unknown || found == http1.Bytes && !(x.c.plain && ended) {
 		x.need()
 	}

@@ -176,7 +176,7 @@ func TestBaseContextHoldsNothing(t *testing.T) {
 	}
 }
 
-// A handler that does not ask for the client's leaving has no goroutine that watches it.
+// A handler that does not wait for the end of its context has no goroutine that watches the client.
 func TestNothingWatches(t *testing.T) {
 	watched := make(chan bool, 1)
 	s := handler(func(w http.ResponseWriter, r *http.Request) {

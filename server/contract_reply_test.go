@@ -133,7 +133,7 @@ func shown(lines []string) string {
 	return strings.Join(append([]string{lines[0]}, fields...), "|")
 }
 
-// content reads a body, framed as the fields tell.
+// content reads a body, framed as the fields declare.
 func content(r *bufio.Reader, fields []string) (body string, trailers []string, err error) {
 	length, chunked := -1, false
 	for _, field := range fields {

@@ -17,7 +17,7 @@ import (
 )
 
 // A response that ends with its connection does not look whole where its handler panics or a write of it fails, nor over TLS:
-// the connection is reset, and no close_notify tells its end (RFC 8446 section 6.1).
+// the connection is reset, and no close_notify announces its end (RFC 8446 section 6.1).
 func TestCutResponseIsReset(t *testing.T) {
 	for name, cut := range map[string]func(w http.ResponseWriter){
 		"abort": func(http.ResponseWriter) { panic(http.ErrAbortHandler) },

@@ -112,7 +112,7 @@ func (k kind) outcomeOf(t *testing.T, raw, cuts []byte, mode byte) *outcome {
 	return o
 }
 
-// fuzzMode is what the handler does: bits 0 and 1 tell what it reads, bits 2 to 4 what it writes, bit 5 that it takes
+// fuzzMode is what the handler does: bits 0 and 1 are what it reads, bits 2 to 4 what it writes, bit 5 that it takes
 // connections of requests with Upgrade.
 type fuzzMode byte
 

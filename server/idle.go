@@ -114,7 +114,7 @@ func (c *conn) unpark(why netloop.Reason) {
 }
 
 // close closes the socket at any time. The connection's goroutine ends by that; if it is parked, there is none. It does not
-// wait for a client that does not read what TLS tells it of the end.
+// wait for a client that does not read the alert of TLS about the end.
 func (c *conn) close() {
 	if _, secure := c.rwc.(*tls.Conn); secure {
 		go c.rwc.Close()

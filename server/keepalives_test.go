@@ -85,7 +85,7 @@ func TestSetKeepAlivesEnabledHTTP2(t *testing.T) {
 	}
 }
 
-// stuck is a client's connection of TLS that the server has filled: what it tells of the end can't be written.
+// stuck is a client's connection of TLS that the server has filled: the alert about its end can't be written.
 func stuck(t *testing.T, l *pipeListener, response chan bool) {
 	t.Helper()
 	client, server := net.Pipe()

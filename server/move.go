@@ -24,7 +24,7 @@ func (b *body) Move(to clientbody.Taker, most int64, begin func() bool) (n int64
 	c.mu.Unlock()
 	received, _ := c.peek.Available()
 	if n = min(received, most, b.content.MostMovable()); n == 0 || !begin() {
-		return 0, false, nil // Read tells the failure
+		return 0, false, nil // Read returns the failure
 	}
 	n, err = to.Take(socket, n)
 	if b.content.Took(n); b.content.Whole() {
@@ -32,7 +32,7 @@ func (b *body) Move(to clientbody.Taker, most int64, begin func() bool) (n int64
 		b.x.ctx.bodySettled()
 	}
 	if err != nil && c.readsEnded() {
-		err = nil // it is the client's side that has failed, which Read tells
+		err = nil // it is the client's side that has failed, which Read returns
 	}
 	return n, b.content.Whole(), err
 }

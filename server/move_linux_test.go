@@ -17,7 +17,7 @@ type taker func(src *net.TCPConn, n int64) (int64, error)
 
 func (t taker) Take(src *net.TCPConn, n int64) (int64, error) { return t(src, n) }
 
-// A body's move tells a failure of its taker, and leaves one of the client's socket to the next read.
+// A body's move returns a failure of its taker, and leaves one of the client's socket to the next read.
 func TestMoveTellsWhoHasFailed(t *testing.T) {
 	errTarget := errors.New("the target's")
 	half := func(src *net.TCPConn, n int64) (int64, error) { return io.CopyN(io.Discard, src, n/2) }

@@ -163,7 +163,7 @@ func (w *writer) persistence() string {
 	return "keep-alive"
 }
 
-// appendFraming appends the fields that tell where the body ends. It returns the field Connection that this makes of
+// appendFraming appends the fields that declare where the body ends. It returns the field Connection that this makes of
 // connection.
 func (w *writer) appendFraming(b []byte, allowed bool, connection string) ([]byte, string) {
 	if w.declared != -1 && allowed {

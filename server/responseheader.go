@@ -79,7 +79,7 @@ func (w *writer) settle(name string, values []string) bool {
 	return true
 }
 
-// framingField reports whether a field whose name is not canonical would tell where the response ends.
+// framingField reports whether a field whose name is not canonical would declare where the response ends.
 func framingField(name string) bool {
 	switch len(name) {
 	case len("Connection"):

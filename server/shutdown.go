@@ -34,7 +34,7 @@ func (s *Server) SetKeepAlivesEnabled(v bool) {
 }
 
 // Close closes the listeners and all connections at once, but for those that were hijacked. It returns the error of closing a
-// listener. A connection of TLS may take up to 5 seconds more to tell its client, for which Close does not wait.
+// listener. A connection of TLS may take up to 5 seconds more to send its client an alert, for which Close does not wait.
 func (s *Server) Close() error {
 	s.inShutdown.Store(true)
 	err := s.closeListeners()

@@ -54,7 +54,7 @@ func errNotAllowed(addr string) error {
 	return &culvert.Error{Kind: culvert.Forbidden, Err: fmt.Errorf("upstream: Options.AllowAddr does not allow %s", addr)}
 }
 
-// guard has d ask allow before it makes a connection. The address is the one that is connected to: a name's further
+// guard has d call allow before it makes a connection. The address is the one that is connected to: a name's further
 // resolution can't change it. The path of a unix socket is none.
 func guard(d *net.Dialer, allow func(netip.Addr) bool) {
 	before := d.ControlContext

@@ -27,7 +27,7 @@ import (
 // A target is healthy until Fall checks in a row have failed. A check counts neither as good nor as
 // bad if this host has no file descriptor, memory or local port left for it, or if Healthy, HealthyBody, Func, or a
 // function of the group's Options, panics; the panic is logged with slog.Default(). Status.CheckErr and OnChange
-// tell why a check has failed.
+// have the reason why a check has failed.
 type Check struct {
 	// Path is the path of the request that a check sends, with an optional query, in
 	// origin form (RFC 9112 section 3.2.1). "" means that a check sends no such request;
@@ -62,12 +62,12 @@ type Check struct {
 	// over HTTP/2, cleartext or TLS by the scheme. The status SERVING alone is good; so a server without that
 	// service is bad. Path must be "".
 	GRPC bool
-	// GRPCService is the name of the service that GRPC asks for; "" means the server as a whole. It is at most 1024 bytes
+	// GRPCService is the name of the service that GRPC checks; "" means the server as a whole. It is at most 1024 bytes
 	// of UTF-8.
 	GRPCService string
 	// Func, if not nil, is the check: it is good if Func returns nil before ctx ends, which it does after Timeout
 	// and when the group is closed. Func must return then: the target's next check, and Close, wait for it. It must be
-	// safe for concurrent use, and not call Close. No other field that tells how to check may be set.
+	// safe for concurrent use, and not call Close. No other field about the kind of check may be set.
 	Func func(ctx context.Context, target Target) error
 	// Interval is the time between two checks; 0 means 5 seconds.
 	Interval time.Duration

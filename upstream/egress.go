@@ -85,7 +85,7 @@ type egress struct {
 	addr string
 	tls  *tls.Config // nil: no TLS to the proxy
 
-	// open asks for a connection to a target over one to the proxy.
+	// open requests a connection to a target over one to the proxy.
 	open func(ctx context.Context, c net.Conn, addr string) error
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// Each tenant has a target of its own, which a table tells. It can't be one of the gateway's own network.
+// Each tenant has a target of its own, which is in a table. It can't be one of the gateway's own network.
 func ExampleNewDynamic() {
 	tenants := map[string]string{"blue.example.com": "blue.tenants.example.net:8080"}
 	byTenant, err := upstream.NewDynamic(upstream.DynamicOptions{

@@ -44,7 +44,7 @@ func Example() {
 	// Output: 192.0.2.1:8080
 }
 
-// Checks need not be requests for a path of the targets' own port: these ask the management port of each target, and
+// Checks need not be requests for a path of the targets' own port: these are sent to the management port of each target, and
 // look at the body.
 func ExampleCheck() {
 	group, err := upstream.New(upstream.Options{

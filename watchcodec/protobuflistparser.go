@@ -24,7 +24,7 @@ type protobufListParser struct {
 	need      int    // the number of bytes that state needs of the field
 	state     func(l *protobufListParser, p []byte) (used, need int, err error)
 	envelope  envelope
-	head      []byte // the envelope before the list
+	head      []byte // the envelope in front of the list
 	tail      []byte // the envelope after the list
 	remaining int    // remaining bytes of the list
 	object    Object

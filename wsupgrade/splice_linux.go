@@ -35,7 +35,7 @@ func (p *pipe) close() {
 }
 
 // splice moves some of the payload that is under way. moved is false if there is none that can be
-// spliced, or if only a read can tell: where urgent data of TCP is next, splice(2) returns EAGAIN
+// spliced, or if only a read can find out: where urgent data of TCP is next, splice(2) returns EAGAIN
 // for ever.
 func (h *pollHalf) splice(l *loop, atMost int) (n int, moved bool, err error) {
 	d := h.direction()

@@ -130,7 +130,7 @@ func run(out io.Writer, p plan, w work, all []peer) error {
 type measurement struct {
 	perSecond float64 // requests
 	cpu       float64 // microseconds of the peer's processor time a request
-	allocs    float64 // a request; 0 where the peer can't tell
+	allocs    float64 // a request; 0 where the peer does not report it
 	p50, p99  float64 // microseconds at the work's rate; 0 without one
 	memory    float64 // KiB of an idle connection, where that is measured
 }

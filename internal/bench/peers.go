@@ -175,7 +175,7 @@ func oxy(target string) (http.Handler, error) {
 
 // apimachinery is what kube-apiserver and kubectl proxy forward with.
 func apimachinery(target string) (http.Handler, error) {
-	if err := silenceKlog(); err != nil { // it tells each tunnel's end
+	if err := silenceKlog(); err != nil { // it logs each tunnel's end
 		return nil, err
 	}
 	transport := &http.Transport{MaxIdleConns: 1024, MaxIdleConnsPerHost: 1024, IdleConnTimeout: time.Minute, DisableCompression: true}

@@ -30,7 +30,7 @@ type process struct {
 // usage is what a process has used in its life.
 type usage struct {
 	cpu    time.Duration // its processor time and that of the processes it waited for
-	allocs uint64        // 0 where it can't tell
+	allocs uint64        // 0 where it is not known
 }
 
 // stop ends the process and returns what it has used.
@@ -49,7 +49,7 @@ func (p *process) stop() usage {
 	return u
 }
 
-// What tells a process of this program which handler to serve, and in front of
+// The variables by which a process of this program learns which handler to serve, and in front of
 // what.
 const (
 	serveVariable  = "CULVERT_BENCH_SERVE"

@@ -95,8 +95,8 @@ func processorTime(p *process, work func() (int64, error)) (float64, error) {
 }
 
 // idle opens n tunnels, lets each echo 64 KiB once, and notes what one costs the peer. What
-// the peer needs for the first ones, its code among it, does not count: they have come and
-// gone before.
+// the peer needs for the first ones, its code among it, does not count: they were opened and
+// closed before.
 func (m *tunnelMeasurement) idle(p *process, n int) error {
 	close, err := openEchoed(p, min(n, 200))
 	close()
@@ -258,7 +258,7 @@ func (c *tunnelClient) echo(message []byte) error {
 	return err
 }
 
-// binaryHead is the head of a masked frame whose key is 0.
+// binaryHead is the header of a masked frame whose key is 0.
 func binaryHead(n int) []byte {
 	switch {
 	case n < 126:

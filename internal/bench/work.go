@@ -10,7 +10,7 @@ import (
 // work is a kind of request and its response.
 type work struct {
 	name    string
-	request []byte // head and body
+	request []byte // header and body
 	length  int    // of the content that is expected
 	rate    int    // requests a second at which times are taken, far from the peers' limits
 	secure  bool   // over TLS

@@ -16,7 +16,7 @@ func (s netHTTP) WriteContinue() {
 	writeInterim(s.ResponseWriter, http.StatusContinue, nil, false) // HTTP/2 sends its own
 }
 
-// CloseAfterResponse implements Server. Behind the header only a body that is too large can tell net/http's server so.
+// CloseAfterResponse implements Server. Behind the header only a body that is too large makes net/http's server do so.
 func (s netHTTP) CloseAfterResponse() {
 	tooLarge := http.MaxBytesReader(s.ResponseWriter, io.NopCloser(strings.NewReader("x")), 0)
 	_, _ = tooLarge.Read(make([]byte, 1))

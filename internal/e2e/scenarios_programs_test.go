@@ -117,7 +117,7 @@ func start(t *testing.T, socket, program string, args ...string) {
 	})
 }
 
-// terminate asks a process to end until it has: a program that still starts may lose the signal, as uwsgi does.
+// terminate signals a process to end until it has: a program that still starts may lose the signal, as uwsgi does.
 func terminate(p *os.Process, ended <-chan error) {
 	for {
 		_ = p.Signal(syscall.SIGTERM)

@@ -60,7 +60,7 @@ func (u *units) Service(_, name string) (topology.Service, bool) {
 
 func (u *units) Synced() bool { return true }
 
-// change changes something and tells its name.
+// change changes something and publishes its name.
 func (u *units) change(name string, do func()) {
 	u.mu.Lock()
 	do()

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// IsClaim reports whether the field named by its canonical key tells of a client what only a proxy in
+// IsClaim reports whether the field named by its canonical key says of a client what only a proxy in
 // front can know: the client's address, or the scheme, host, port, prefix or URL that it requested.
 // A client can send it as well.
 //

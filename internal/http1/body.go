@@ -13,7 +13,7 @@ type Body struct {
 	ended atomic.Bool // it was read to its end
 }
 
-// start makes b a body that ends as f tells. trailer is called with the trailers of a chunked one.
+// start makes b a body that is framed by f. trailer is called with the trailers of a chunked one.
 func (b *Body) start(c *Conn, f framing, trailer func(http.Header)) {
 	*b = Body{conn: c}
 	b.Content.start(c.R, f, c.pool.o.MaxHeader, trailer)

@@ -45,7 +45,7 @@ type Call struct {
 	buf     []byte // the memory of sent; nil when it is the upload's, or was given back
 	sent    []byte // the request's header, with the body behind it if that is sent in one piece with it
 	inline  int    // how much of sent is the body
-	closes  bool   // sent tells that the connection ends
+	closes  bool   // sent announces that the connection ends
 
 	conn       *Conn
 	unwatch    func() bool // nil: the end of the context interrupts nothing

@@ -80,7 +80,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// checkValue does not tell the value, which may be secret.
+// The error of checkValue does not have the value, which may be secret.
 func checkValue(name, value string) error {
 	if !httpguts.ValidHeaderFieldValue(value) {
 		return fmt.Errorf("invalid header field value for %q", name)

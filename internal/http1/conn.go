@@ -147,7 +147,7 @@ func (c *Conn) writeAndAwait(p []byte) (n int, late bool) {
 	return n, late
 }
 
-// WriteWithin writes as much of p as a socket takes within d, or nothing where it can't be told how much of p has been
+// WriteWithin writes as much of p as a socket takes within d, or nothing where it is not known how much of p has been
 // written in time: over TLS, or a connection of the embedder's. A Write of the rest may follow.
 func (c *Conn) WriteWithin(p []byte, d time.Duration) (n int, err error) {
 	switch c.net.(type) {

@@ -19,7 +19,7 @@ type framing struct {
 }
 
 // frame returns how the response to a request of a method ends, and removes the fields that
-// tell it, as http.ReadResponse does.
+// declare it, as http.ReadResponse does.
 func (h *header) frame(method string) (f framing, err error) {
 	_, coded := h.fields["Transfer-Encoding"]
 	if f.chunked, err = h.isChunked(); err != nil {

@@ -154,7 +154,7 @@ type Framing struct {
 	Close   bool        // the client ends the connection with the response
 }
 
-// Framing returns how the body ends, and removes the fields that tell it, as http.ReadRequest does. Two ways to tell it are
+// Framing returns how the body ends, and removes the fields that declare it, as http.ReadRequest does. Two declarations are
 // one too many: somewhere before us the request may have ended elsewhere (RFC 9112 section 6.3). The error is a *Refused.
 func (in *Incoming) Framing() (f Framing, err error) {
 	h := header{minor: in.Minor, fields: in.Fields}

@@ -15,7 +15,7 @@ type peeker struct {
 	send  func(fd uintptr) bool
 	waits bool // ready has found nothing
 	byte1 [1]byte
-	n     int32 // how many bytes were received, as the kernel tells
+	n     int32 // how many bytes were received, as the kernel reports
 	errno syscall.Errno
 
 	unsent []byte // what send writes; nil behind that
@@ -84,7 +84,7 @@ func (p *peeker) idleAndClean() bool {
 	return p.raw.Control(p.look) == nil && (p.errno == syscall.EAGAIN || p.errno == syscall.EINTR)
 }
 
-// canMove reports whether the kernel tells what was received, and moves bytes between sockets.
+// canMove reports whether the kernel reports what was received, and moves bytes between sockets.
 const canMove = true
 
 // available waits until something was received and returns how much, 0 at the end.

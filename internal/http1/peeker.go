@@ -17,7 +17,7 @@ type Readable int
 
 // What there may be to read from a socket.
 const (
-	Unknown Readable = iota // the system does not tell
+	Unknown Readable = iota // the system does not report it
 	Nothing
 	Bytes
 	Ended // the peer has closed its side, or the connection is broken
@@ -55,7 +55,7 @@ func (p *Peeker) Look() Readable {
 	return p.lookAt()
 }
 
-// First returns the next byte without taking it. ok is false if there is none, or the system does not tell.
+// First returns the next byte without taking it. ok is false if there is none, or the system does not report it.
 func (p *Peeker) First() (b byte, ok bool) {
 	if !p.init || p.lookAt() != Bytes {
 		return 0, false

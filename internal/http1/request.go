@@ -12,7 +12,7 @@ import (
 // ErrOther is the error of a request that this package does not write, since net/http changes it on its way.
 var ErrOther = errors.New("http1: a request for net/http")
 
-// appendHeader appends the header section of the call's request. What could end a line early, or tell another end of the
+// appendHeader appends the header section of the call's request. What could end a line early, or declare another end of the
 // body, is an error: it is never the target's. last is set if the connection ends with the exchange.
 func (c *Call) appendHeader(b []byte, last bool) ([]byte, error) {
 	r, f := c.Request, c.framing
@@ -96,7 +96,7 @@ func appendField(b []byte, name, value string) ([]byte, error) {
 	return append(b, "\r\n"...), nil
 }
 
-// requestFraming is how the header of a request tells where its body ends.
+// requestFraming is how the header of a request declares where its body ends.
 type requestFraming struct {
 	chunked  bool
 	length   int64 // if it is not chunked

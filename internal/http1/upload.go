@@ -259,7 +259,7 @@ func (u *upload) sendLength(left int64) error {
 	return readEnd(u)
 }
 
-// readEnd reads a body's end, which may tell more than that there is one.
+// readEnd reads a body's end, which may have an error.
 func readEnd(body io.Reader) error {
 	var one [1]byte
 	n, err := body.Read(one[:])

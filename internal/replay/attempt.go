@@ -27,7 +27,7 @@ type Attempt struct {
 	stall
 }
 
-// attemptState tells whose the body is. What is read of the client while no Attempt owns it is kept for the next one.
+// attemptState is whether an Attempt owns the body. What is read of the client while no Attempt owns it is kept for the next one.
 type attemptState uint8
 
 const (

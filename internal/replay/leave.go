@@ -18,7 +18,7 @@ type leaving struct {
 	leave     context.CancelFunc // nil: the attempt need not be left. It and left are set before the first read
 	left      <-chan struct{}    // closed by leave, or where the attempt's time is over
 	inRead    bool               // the transport reads
-	traced    bool               // it tells of its connections, and so of the first byte of a response
+	traced    bool               // it reports its connections, and so the first byte of a response
 	closed    bool               // it will read no more over the last of them
 	responded bool               // the first byte of a response was received, of an interim one perhaps
 	returned  bool               // RoundTrip has returned

@@ -42,7 +42,7 @@ func (a *Attempt) relays(name string) bool {
 	return header.ForwardsRequestTrailer(name) && (a.relayed == nil || a.relayed(name))
 }
 
-// copyTrailers copies the values that have come with the end of the body.
+// copyTrailers copies the values that were received with the end of the body.
 func (a *Attempt) copyTrailers() {
 	if a.trailer == nil {
 		return

@@ -63,7 +63,7 @@ func around(h http.HandlerFunc, body func(io.Writer) io.WriteCloser) http.Handle
 // that filter are not closed, and those around it are.
 func TestAbandonedContent(t *testing.T) {
 	for name, test := range map[string]struct {
-		first string // what the handler writes before it asks
+		first string // what the handler writes before it calls Discards
 		wrap  func(http.ResponseWriter) http.ResponseWriter
 		want  bool
 	}{

@@ -90,10 +90,10 @@ func (c *counts) compare(seed uint64, a, b *Journal) {
 	}
 }
 
-// progressEvery is how often a long run tells how far it is.
+// progressEvery is how often a long run prints its progress.
 const progressEvery = 10 * time.Second
 
-// progress tells how far a long run is, now and then.
+// progress prints the progress of a long run, now and then.
 func (c *counts) progress() {
 	if *worker {
 		c.send(time.Second)

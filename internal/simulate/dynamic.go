@@ -42,7 +42,7 @@ func (p *Plan) addDynamic(c *Choices) {
 	}
 }
 
-// population is what a Group and a Dynamic tell of themselves.
+// population is the state that a Group and a Dynamic report.
 type population interface {
 	Targets() iter.Seq[upstream.Status]
 	InFlight() int

@@ -315,7 +315,7 @@ func (g *GatewayPlan) hooksPanic() bool {
 	return false
 }
 
-// opensTunnel reports whether a request asks for a tunnel.
+// opensTunnel reports whether a request is for a tunnel.
 func opensTunnel(r *http.Request) bool {
 	return r.Method == http.MethodConnect || r.Header.Get("Upgrade") != ""
 }

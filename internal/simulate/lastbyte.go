@@ -46,7 +46,7 @@ func (c *client) sendPipelined(conn duplex, list []ExchangePlan, outcomes []*Out
 	late := &lateBytes{duplex: conn}
 	for i := range list {
 		to := conn
-		if c.plan.LateByte > 0 && !list[i].Expect { // a server does not ask for the body of a header that is not whole
+		if c.plan.LateByte > 0 && !list[i].Expect { // a server does not request the body of a header that is not whole
 			to = late
 		} else if late.send() != nil {
 			return

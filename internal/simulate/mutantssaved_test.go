@@ -59,6 +59,6 @@ func (s *verdicts) keep(v *verdict) {
 		err = os.WriteFile(s.path, text, 0o600)
 	}
 	if err != nil {
-		fmt.Println(err) // the table tells the verdict
+		fmt.Println(err) // the table has the verdict
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Time passes while net/http's server asks a client for its body that reads nothing, and its handler responds.
+// Time passes while net/http's server sends a 100 (Continue) to a client that reads nothing, and its handler responds.
 func TestContinueBeyondTheWindow(t *testing.T) {
 	whole := 0 // bytes of the first response
 	fill := func(w http.ResponseWriter) { _, _ = io.WriteString(w, fmt.Sprintf("%1000d", 1)) }

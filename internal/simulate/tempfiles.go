@@ -27,7 +27,7 @@ func removeLeft(dir string) {
 	}
 }
 
-// gone reports whether a process has ended. It returns false if the system can't tell.
+// gone reports whether a process has ended. It returns false if the system does not report it.
 func gone(pid int) bool {
 	p, err := os.FindProcess(pid)
 	return err == nil && errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)

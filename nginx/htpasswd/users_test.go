@@ -49,7 +49,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if strings.Contains(text, "rounds=") || strings.Contains(text, "$2") {
-			return // it may ask for minutes of work, which is the owner's to choose
+			return // it may need minutes of work, which is the owner's to choose
 		}
 		u := parse(text)
 		for user := range u.of {

@@ -77,7 +77,7 @@ func TestSilentStream(t *testing.T) {
 			for range messages {
 				time.Sleep(time.Hour)
 				if err := stream.SendMsg(new(pb.HealthCheckRequest)); err != nil {
-					t.Error(err) // RecvMsg tells why
+					t.Error(err) // RecvMsg returns why
 				}
 				if messages == 1 {
 					_ = stream.CloseSend()

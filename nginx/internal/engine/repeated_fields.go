@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// framedTwice returns what is wrong with the names of a response's fields that tell where its body ends; "" if nothing is. Somewhere
+// framedTwice returns what is wrong with the names of a response's fields that declare where its body ends; "" if nothing is. Somewhere
 // before us a response with two of them may have ended elsewhere (RFC 9112 section 6.3). nginx refuses it.
 func framedTwice(names []string) string {
 	length, coding := false, false

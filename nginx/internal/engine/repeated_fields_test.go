@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A response of an upstream that tells twice where it ends is refused, and a second line of a field that has one is ignored.
+// A response of an upstream that declares twice where it ends is refused, and a second line of a field that has one is ignored.
 func TestRepeatedFieldsOfAnUpstream(t *testing.T) {
 	for _, test := range []struct {
 		fields string

@@ -7,7 +7,7 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/ocsp"
 )
 
-// ocspRule is how a level asks whether certificates of clients are revoked.
+// ocspRule is how a level checks whether certificates of clients are revoked.
 type ocspRule struct {
 	on, leaf  bool
 	at        *conf.Directive

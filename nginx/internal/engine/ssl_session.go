@@ -14,7 +14,7 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// sessionRule is what a level says of the TLS sessions of clients. They are kept in tickets in any case, which clients do not tell
+// sessionRule is what a level says of the TLS sessions of clients. They are kept in tickets in any case, which clients do not distinguish
 // from a cache: there are none only without both.
 type sessionRule struct {
 	cache, tickets bool

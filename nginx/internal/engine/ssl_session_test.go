@@ -89,7 +89,7 @@ func TestSessionsOverReload(t *testing.T) {
 	}
 }
 
-// What a configuration says of cipher suites and groups is followed, and the variables tell what the client has offered.
+// What a configuration says of cipher suites and groups is followed, and the variables have what the client has offered.
 func TestCiphersAndGroups(t *testing.T) {
 	cert, key := certificate(t, "a.test")
 	s := serve(t, map[string]string{"c": cert, "k": key, "nginx.conf": `events {} http { ssl_certificate c; ssl_certificate_key k;

@@ -16,7 +16,7 @@ import (
 type Options struct {
 	// Params returns the parameters of a request.
 	Params func(*http.Request) []cgi.Param
-	// KeepConn asks the program to leave the connection open after a response.
+	// KeepConn requests that the program leave the connection open after a response.
 	KeepConn bool
 	// Stderr is called with what the program has written to its standard error, on the goroutine that reads the response. An
 	// error ends the exchange.

@@ -1,5 +1,5 @@
 // Command caching is a gateway between a shared cache and an application. It decides what caches may keep: assets for a year,
-// pages never without asking, error pages not at all. Operators ask at a second address what caches do with a page, and why:
+// pages never without a validation, error pages not at all. A second address shows operators what caches do with a page, and why:
 //
 //	curl '127.0.0.1:8081/cache?path=/assets/app.3f9a2c1b.js'
 package main

@@ -98,7 +98,7 @@ func (s *site) get(t *testing.T, path string, fields ...string) *http.Response {
 	return response
 }
 
-// explained returns what the gateway tells operators about a page.
+// explained returns what the gateway shows operators about a page.
 func (s *site) explained(t *testing.T, path string) (e explanation) {
 	t.Helper()
 	response, content := wiretest.Get(t, "http://"+s.operators+"/cache?path="+url.QueryEscape(path))
@@ -136,7 +136,7 @@ var pages = map[string]page{
 	"/assets/login.11223344.js": {200, map[string]string{"Content-Type": "text/javascript", "Set-Cookie": "session=1"}},
 }
 
-// nginx keeps what the gateway says that it does, and the gateway tells operators the same.
+// nginx keeps what the gateway says that it does, and the gateway shows operators the same.
 func TestWhatIsKept(t *testing.T) {
 	s := start(t, pages)
 	kept := map[string]bool{script: true, "/report.pdf": true}
@@ -202,7 +202,7 @@ func TestRevalidationAndEncoding(t *testing.T) {
 	if first := s.get(t, "/assets/site.css"); first.Header.Get("ETag") != `"1"` || !strings.Contains(first.Header.Get("Cache-Control"), "no-cache") {
 		t.Errorf("an asset without a hash: %v", first.Header)
 	}
-	// nginx asks for the whole of what it might keep.
+	// nginx requests the whole of what it might keep.
 	again, _ := wiretest.Get(t, "http://"+s.gateway+"/assets/site.css", "If-None-Match", `"1"`)
 	if again.StatusCode != 304 || !strings.Contains(again.Header.Get("Cache-Control"), "no-cache") {
 		t.Errorf("a revalidation: %d, %v", again.StatusCode, again.Header)

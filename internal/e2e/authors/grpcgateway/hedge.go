@@ -22,7 +22,7 @@ func withLease(next http.Handler) http.Handler {
 	})
 }
 
-// leasing is a group that tells the transport which target was picked.
+// leasing is a group whose requests have the picked target for the transport.
 type leasing struct{ *upstream.Group }
 
 // Pick implements upstream.Picker.

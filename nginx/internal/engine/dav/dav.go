@@ -1,4 +1,4 @@
-// Package dav changes files as the methods of WebDAV ask for. Symbolic links are not followed where something is written
+// Package dav changes files by the methods of WebDAV. Symbolic links are not followed where something is written
 // or deleted: they are replaced or removed themselves.
 package dav
 

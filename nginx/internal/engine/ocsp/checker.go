@@ -18,7 +18,7 @@ var (
 	ErrFailed  = errors.New("certificate status request failed")
 )
 
-// Checker asks responders whether certificates of clients are revoked.
+// Checker requests from responders whether certificates of clients are revoked.
 type Checker struct {
 	// Responder is the URL of the responder; "" is that of each certificate.
 	Responder string

@@ -1,4 +1,4 @@
-// Package ocsp asks responders about the revocation of certificates, and keeps what they say for TLS handshakes.
+// Package ocsp requests the revocation of certificates from responders, and keeps their responses for TLS handshakes.
 package ocsp
 
 import (
