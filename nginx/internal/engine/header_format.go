@@ -20,19 +20,16 @@ func (x *exchange) formatHeader(h http.Header) {
 		h.Set("Date", time.Now().UTC().Format(http.TimeFormat)) // of others the server does
 	}
 	clientside.FormatHeader(x.w, fieldnames.Format{
-		Names: x.headerNames(), Status: strconv.Itoa(x.Status) + " " + x.reason(), HTTP11: true, Explicit: true, Unmeasured: true,
+		Names: x.headerNames(), Status: x.statusText(), HTTP11: true, Explicit: true, Unmeasured: true,
 	})
 }
 
 // headerNames returns the names of the header's fields: those that nginx's last filter writes by itself, those of the
 // upstream, and those that its modules add.
 func (x *exchange) headerNames() fieldnames.List {
-	upstream := x.proxy.kept
-	if x.proxy.responded {
-		upstream = slices.Concat(upstream, x.proxy.names)
-	}
+	upstream := x.upstreamNames()
 	added := *addHeaderSlot.of(x.level)
-	names := make(fieldnames.List, 0, 20+len(upstream)+len(added))
+	names := make(fieldnames.List, 0, 24+len(upstream)+len(added))
 	unless := func(theirs bool, name string) {
 		if !theirs || !upstream.Has(name) {
 			names = append(names, name)
@@ -57,6 +54,17 @@ func (x *exchange) headerNames() fieldnames.List {
 	return append(names, "Set-Cookie", "P3P", "Content-Encoding", "Accept-Ranges", "Content-Range")
 }
 
+// upstreamNames returns the names of the fields that are an upstream's.
+func (x *exchange) upstreamNames() fieldnames.List {
+	switch {
+	case !x.proxy.responded:
+		return x.proxy.kept
+	case x.proxy.kept == nil:
+		return x.proxy.names
+	}
+	return slices.Concat(x.proxy.kept, x.proxy.names)
+}
+
 // passes reports whether the client receives the upstream's field of this name.
 func (x *exchange) passes(name string) bool {
 	if !x.proxy.responded {
@@ -66,12 +74,16 @@ func (x *exchange) passes(name string) bool {
 	return !f.hides(f.slot.of(x.level), name)
 }
 
-// reason returns the reason of the status line: the upstream's, or nginx's own. Many statuses have none.
-func (x *exchange) reason() string {
+// statusText returns the status with the reason: the upstream's, or nginx's own. Many statuses have none.
+func (x *exchange) statusText() string {
+	reason := reasons[x.Status]
 	if x.proxy.responded && x.errStatus == 0 && x.proxy.reason != "" {
-		return x.proxy.reason
+		reason = x.proxy.reason
 	}
-	return reasons[x.Status]
+	if x.Status == http.StatusOK && reason == "OK" {
+		return "200 OK" // that of most responses, without memory of its own
+	}
+	return strconv.Itoa(x.Status) + " " + reason
 }
 
 // reasons are nginx's.
