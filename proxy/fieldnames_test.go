@@ -1,12 +1,15 @@
 package proxy_test
 
 import (
+	"log/slog"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 
 	"golang.org/x/net/http2"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -15,13 +18,13 @@ import (
 )
 
 // keeping starts a server that keeps the names of fields, in front of a target. It returns the server's address.
-func keeping(t *testing.T, target string, o proxy.Options) string {
+func keeping(t *testing.T, target string, o proxy.Options, around ...culvert.Filter) string {
 	t.Helper()
-	return keepingVia(t, upstream.HTTP1, target, o)
+	return keepingVia(t, upstream.HTTP1, target, o, around...)
 }
 
 // keepingVia is keeping for a target of a protocol.
-func keepingVia(t *testing.T, protocol upstream.Protocol, target string, o proxy.Options) string {
+func keepingVia(t *testing.T, protocol upstream.Protocol, target string, o proxy.Options, around ...culvert.Filter) string {
 	t.Helper()
 	g, err := upstream.New(upstream.Options{Name: "t", Protocol: protocol}, upstream.Target{Addr: target})
 	if err != nil {
@@ -37,7 +40,7 @@ func keepingVia(t *testing.T, protocol upstream.Protocol, target string, o proxy
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server.Server{Handler: filters.NewChain().Then(p), KeepFieldNames: true, ErrorLog: wiretest.Quiet()}
+	s := &server.Server{Handler: filters.NewChain(around...).Then(p), KeepFieldNames: true, ErrorLog: wiretest.Quiet()}
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {
@@ -86,6 +89,41 @@ func TestKeepFieldNames(t *testing.T) {
 		t.Errorf("response %q, want %q", got, want)
 	}
 }
+
+// The status line of a target's response is not that of what another handler responds in its place, nor of a status that a filter has
+// changed.
+func TestStatusLineOfAnother(t *testing.T) {
+	recovering := filters.Recover(slog.New(slog.DiscardHandler))
+	panics := filters.OnResponse(filters.ResponseHooks{Header: func(r *http.Request, _ int, _ http.Header) { panic("a hook's") }})
+	changes := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(anotherStatus{w, 404}, r) })
+	}
+	for want, filter := range map[string]culvert.Filter{
+		"HTTP/1.1 500 Internal Server Error": func(next http.Handler) http.Handler { return recovering(panics(next)) },
+		"HTTP/1.1 404 Not Found":             changes,
+		"HTTP/1.1 203 As it were":            func(next http.Handler) http.Handler { return next },
+	} {
+		target := wiretest.Target(t, func(p *wiretest.Peer) {
+			p.Header()
+			p.Send("HTTP/1.1 203 As it were\r\nx-IP: 1\r\ncontent-length: 0\r\n\r\n")
+			p.Ended()
+		})
+		p := wiretest.Dial(t, keeping(t, target, proxy.Options{}, filter))
+		p.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		if line, _, _ := strings.Cut(p.Header(), "\r\n"); line != want {
+			t.Errorf("%q, want %q", line, want)
+		}
+	}
+}
+
+// anotherStatus is a filter's writer that changes the status.
+type anotherStatus struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w anotherStatus) WriteHeader(int)             { w.ResponseWriter.WriteHeader(w.status) }
+func (w anotherStatus) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Names bring nothing back that was removed, and frame nothing.
 func TestFieldNamesCarryNoFields(t *testing.T) {

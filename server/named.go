@@ -175,9 +175,12 @@ func (w *writer) appendFraming(b []byte, allowed bool, connection string) ([]byt
 	return b, connection
 }
 
+// appendFormattedStatus appends the status line as w.format has it. Behind the header of a target's response a filter may have sent
+// another status, or another handler may have responded: that is none of the format's.
 func (w *writer) appendFormattedStatus(b []byte) []byte {
 	http11 := w.http11 || w.format.HTTP11
-	if w.format.Status == "" {
+	code, _, _ := strings.Cut(w.format.Status, " ")
+	if n, err := strconv.Atoi(code); err != nil || n != w.status {
 		return appendStatusLine(b, http11, w.status)
 	}
 	version := "HTTP/1.0 "

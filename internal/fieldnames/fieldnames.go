@@ -95,8 +95,8 @@ type Format struct {
 	// places of the server's own; those that are not among them are the first, but for Date, which stands among the others
 	// without a name. They are the names of trailers as well. nil means the server's own order.
 	Names List
-	// Status is the code of the status line, a blank and the reason, which may be empty; "" means the reason of
-	// http.StatusText.
+	// Status is the code of the status line, a blank and the reason, which may be empty. "", and that of another code than the
+	// response's, means the reason of http.StatusText.
 	Status string
 	// HTTP11 has the status line say HTTP/1.1 to clients of HTTP/1.0, too. It is the highest version that the server speaks
 	// then (RFC 9110 section 6.2); the framing is the client's.
