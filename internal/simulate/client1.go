@@ -33,7 +33,7 @@ func (c *client) converse(conn duplex, list []ExchangePlan) int {
 	in := &byteCounter{Reader: conn}
 	r := bufio.NewReader(in)
 	if c.plan.Pipelined {
-		return c.pipeline(conn, r, list)
+		return c.pipeline(conn, in, r, list)
 	}
 	var before *Outcome
 	for i := range list {
@@ -52,7 +52,7 @@ func (c *client) converse(conn duplex, list []ExchangePlan) int {
 		}()
 		start := in.n - r.Buffered()
 		c.holdOff(e, o)
-		kept := c.receive(conn, r, e, o)
+		kept := c.receive(conn, in, r, e, o)
 		o.Read = in.n - r.Buffered() - start
 		if !kept || e.Body.Cut && e.Body.How == FaultSilence {
 			conn.Close() // ends the sending
@@ -68,7 +68,7 @@ func (c *client) converse(conn duplex, list []ExchangePlan) int {
 }
 
 // pipeline sends the requests without waiting for responses, and reads the responses meanwhile.
-func (c *client) pipeline(conn duplex, r *bufio.Reader, list []ExchangePlan) int {
+func (c *client) pipeline(conn duplex, in *byteCounter, r *bufio.Reader, list []ExchangePlan) int {
 	outcomes := make([]*Outcome, len(list))
 	for i := range list {
 		outcomes[i] = c.world.journal.outcome(list[i].Token)
@@ -79,7 +79,7 @@ func (c *client) pipeline(conn duplex, r *bufio.Reader, list []ExchangePlan) int
 		c.sendPipelined(conn, list, outcomes)
 	}()
 	for i := range list {
-		if !c.receive(conn, r, &list[i], outcomes[i]) {
+		if !c.receive(conn, in, r, &list[i], outcomes[i]) {
 			conn.Close()
 			<-sent
 			return len(list) // requests that were sent after it are not sent again
@@ -148,7 +148,7 @@ func requestHeader(e *ExchangePlan, kind ClientKind) string {
 	}
 	fmt.Fprintf(&b, "%s %s HTTP/%s\r\nHost: gateway.test\r\n", e.Method, e.target(), version)
 	for _, f := range e.Header {
-		fmt.Fprintf(&b, "%s: %s\r\n", f[0], f[1])
+		fmt.Fprintf(&b, "%s: %s\r\n", e.spell(f[0]), f[1])
 	}
 	for _, f := range e.requestFields() {
 		fmt.Fprintf(&b, "%s: %s\r\n", f[0], f[1])
@@ -177,7 +177,7 @@ func requestHeader(e *ExchangePlan, kind ClientKind) string {
 }
 
 // receive reads the response, and reports whether the connection is kept.
-func (c *client) receive(conn duplex, r *bufio.Reader, e *ExchangePlan, o *Outcome) bool {
+func (c *client) receive(conn duplex, in *byteCounter, r *bufio.Reader, e *ExchangePlan, o *Outcome) bool {
 	defer func() {
 		o.Ended = time.Now()
 		c.note(e, "saw %d of attempt %d, %d bytes, whole %v, %v", o.Status, o.Attempt, o.Got, o.Whole, o.Err)
@@ -186,7 +186,9 @@ func (c *client) receive(conn duplex, r *bufio.Reader, e *ExchangePlan, o *Outco
 	defer conn.SetReadDeadline(time.Time{})
 	defer see(o.expectation.responded)
 	for {
+		in.start(r)
 		resp, err := http.ReadResponse(r, &http.Request{Method: e.Method})
+		o.Names = in.names(r)
 		if err != nil {
 			c.checkMalformed(conn, e, err)
 			c.fail(o, err)

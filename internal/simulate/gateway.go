@@ -97,7 +97,7 @@ func newGateway(plan *Plan, n surroundings, j *Journal, dir string) (*gateway, e
 	g.errors.journal = j
 	p := &plan.Gateway
 	o := upstream.Options{
-		Name: "group", Balance: balance(p.Balance),
+		Name: "group", Balance: plan.affine(balance(p.Balance)),
 		Queue: p.Queue, MaxInFlight: p.MaxInFlight,
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			j.dialPanics(ctx)
@@ -166,6 +166,7 @@ func (g *gateway) makeProxy() (err error) {
 		Rewrite: g.picking, OnError: g.failed,
 	}
 	o.Retry.Wait, o.Retry.Hedge = p.RetryWait, p.Hedge
+	o.StreamRequest, o.KeepFieldNames = p.Streams, p.KeepsNames
 	if p.Picker {
 		o.Upstream = picker{g.group}
 	}

@@ -46,6 +46,9 @@ type GatewayPlan struct {
 	Dynamic                                         bool // requests name their targets
 	MaxTargets                                      int
 	Introduces                                      upstream.ProxyProtocol
+	Affine                                          bool // requests want targets
+	Streams                                         bool // Options.StreamRequest
+	KeepsNames                                      bool // Options.KeepFieldNames
 }
 
 // seconds returns a duration.

@@ -68,6 +68,7 @@ func newServer(plan *Plan, h http.Handler, errors *log.Logger) wiretest.Serving 
 		HTTP2: &http.HTTP2Config{WriteByteTimeout: plan.takes(writeByteTimeout), SendPingTimeout: plan.pingAfter()}}
 	if plan.Gateway.Server {
 		s := ownserver.New(o)
+		s.KeepFieldNames = plan.Gateway.KeepsNames
 		if !plan.exact() {
 			parkSoon(s)
 		}

@@ -56,6 +56,9 @@ func NewPlan(c *Choices) *Plan {
 	p.addFloors(c)
 	p.Gateway.LateEnd = c.Bool(3)
 	p.addDynamic(c)
+	p.addStreamed(c)
+	p.addSpelt(c)
+	p.addLeaving(c)
 	return p
 }
 

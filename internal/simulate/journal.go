@@ -59,6 +59,7 @@ type Sight struct {
 	Ended     time.Time
 	Line      string // the request line
 	Header    http.Header
+	Names     []string  // of the fields as they were spelt, over HTTP/1
 	Got       int64     // bytes of the body
 	Bad       error     // its first difference
 	Whole     bool      // the body's end was read
@@ -91,6 +92,7 @@ type Outcome struct {
 	Status    int
 	Attempt   int // which response, -1: one of the gateway's own
 	Header    http.Header
+	Names     []string // of the fields as they were spelt, over HTTP/1
 	Got       int64
 	Bad       error
 	Whole     bool // the response looks complete

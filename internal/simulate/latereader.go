@@ -9,6 +9,7 @@ import (
 // byteCounter counts what is read.
 type byteCounter struct {
 	io.Reader
+	tap
 	n int
 }
 
@@ -16,6 +17,7 @@ type byteCounter struct {
 func (b *byteCounter) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	b.n += n
+	b.keep(p[:n])
 	return n, err
 }
 

@@ -119,7 +119,8 @@ func (c *client) malformed(e *ExchangePlan) {
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(c.patience(e)))
-	r := bufio.NewReader(conn)
+	in := &byteCounter{Reader: conn}
+	r := bufio.NewReader(in)
 	if e.After && !c.goodBefore(conn, r) {
 		return
 	}
@@ -136,7 +137,7 @@ func (c *client) malformed(e *ExchangePlan) {
 			c.note(e, "malformed: %v", err)
 		}
 	}()
-	if c.receive(conn, r, e, o) {
+	if c.receive(conn, in, r, e, o) {
 		_ = conn.SetReadDeadline(time.Now().Add(min(time.Minute, c.world.longest)))
 		c.readNext(r, e, m)
 	}

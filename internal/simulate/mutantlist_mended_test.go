@@ -32,6 +32,11 @@ var mutantsOfMended = []mutant{
 	{"a hedged request is taken for another", "proxy/hedge.go", "	_ = forTransport(h.f.out.In, sent) // it has permitted the first\n", ""},
 	{"a request waits for too long for a target", "proxy/await.go", "over := f.start.Add(bound)", "over := f.start.Add(2 * bound)"},
 	{"an exchange by a lease's group runs by no scheme", "proxy/picked.go", "		u.Scheme = scheme\n", "		_ = scheme\n"},
+	{"a target that leaves gets requests that do not want it", "upstream/member.go", "!m.Draining && (", "("},
+	{"a header waits for a body that is to be streamed", "proxy/http1.go", "	if e.o.StreamRequest && !c.body.Received() {\n", "	if false {\n"},
+	{"names of a request's fields are spelt anew", "proxy/http1.go", "	x.Names, x.KeepNames = f.outbound.FieldNames, f.p.o.KeepFieldNames\n", "	x.KeepNames = f.p.o.KeepFieldNames\n"},
+	{"names of a response's fields are spelt anew", "internal/relay/relay.go", "		clientside.FormatHeader(w, *o.Format)\n", "		_ = clientside.FormatHeader\n"},
+	{"names of a failed response's fields come with its status", "server/named.go", "err != nil || n != w.status {\n", "err != nil || n < 0 {\n"},
 }
 
 // raced are the mutants that are built with -race, since nothing else shows them on one processor.

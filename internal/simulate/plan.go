@@ -114,6 +114,7 @@ type ExchangePlan struct {
 	Body      BodyPlan
 	Expect    bool // 100-continue
 	Key       bool // Idempotency-Key
+	Spelt     bool // the names of Header, and those of the responses' fields, are not canonical
 	Trailer   [][2]string
 	Accept    string // Accept-Encoding, "" for none
 	Coding    string // Content-Encoding of the body

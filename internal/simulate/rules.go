@@ -27,7 +27,7 @@ func (w *world) check() {
 	}
 	w.checkObserved()
 	if w.sockets == nil { // they know moments
-		if w.plan.Gateway.RetryWait == 0 && w.plan.Gateway.Hedge == 0 && !w.plan.Gateway.Dynamic { // otherwise a request picks at moments that are not observed
+		if w.plan.Gateway.RetryWait == 0 && w.plan.Gateway.Hedge == 0 && !w.plan.Gateway.Dynamic && !w.plan.Gateway.Affine { // otherwise a request picks at moments that are not observed, or another target
 			w.checkModel()
 		}
 		w.checkWaiting()
@@ -68,6 +68,8 @@ func (r *ruler) check() {
 	r.request()
 	r.attempts()
 	r.fields()
+	r.spelt()
+	r.leaves()
 	r.tunnel()
 	r.malformed()
 	r.oddly()

@@ -98,7 +98,7 @@ func (p *Plan) blameless() bool {
 		return false
 	}
 	for i := range p.Upstream.Targets {
-		if t := &p.Upstream.Targets[i]; t.Down || len(t.Ill) > 0 {
+		if t := &p.Upstream.Targets[i]; t.Down || t.Leaves || len(t.Ill) > 0 {
 			return false
 		}
 	}

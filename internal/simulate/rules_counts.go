@@ -64,7 +64,7 @@ func (w *world) checkWaiting() {
 		}
 		for _, t := range s.targets {
 			most := t.Target.MaxConns
-			if free := t.Healthy && (most == 0 || t.InFlight < most); !free {
+			if free := t.Healthy && !t.Target.Draining && (most == 0 || t.InFlight < most); !free {
 				continue
 			}
 			if n := w.triedBefore(t.Target.Addr, s.at); s.waiting > n {

@@ -125,7 +125,7 @@ func (c *client) probe(conn duplex, n int) (int, error) {
 func (w *world) dueTargets() (due []string) {
 	heaviest := 0
 	for _, t := range w.gateway.targets(-1) {
-		if t.Down || t.Backup {
+		if t.Down || t.Backup || t.Draining {
 			continue
 		}
 		weight := max(1, t.Weight)

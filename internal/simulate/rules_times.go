@@ -27,6 +27,7 @@ func (w *world) checkTimes() {
 		t.bodyTooSlow()
 		for i := range p.Attempts {
 			t.attempt(&p.Attempts[i])
+			t.streamed(&p.Attempts[i])
 		}
 		t.body()
 		t.discarded()

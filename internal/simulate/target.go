@@ -84,7 +84,9 @@ func (t *target) serve(c *Conn) {
 
 // exchange serves one request, and reports whether the connection is kept. seen describes the connection.
 func (t *target) exchange(c *Conn, in *endNoter, r *bufio.Reader, seen Sight) bool {
+	in.start(r)
 	req, err := http.ReadRequest(r)
+	seen.Names = in.names(r)
 	if err != nil {
 		if in.err == nil {
 			t.world.journal.Break("request", "%s read what is no request: %v", t.plan.Addr, err)
@@ -268,7 +270,7 @@ func responseHeader(plan *ExchangePlan, r *ResponsePlan, attempt int, bodyless b
 	var b strings.Builder
 	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\nX-Token: %d\r\nX-Attempt: %d\r\n", r.Status, http.StatusText(r.Status), plan.Token, attempt)
 	for i, f := range plan.Header {
-		fmt.Fprintf(&b, "X-Back-%d: %s\r\n", i, f[1])
+		fmt.Fprintf(&b, "%s: %s\r\n", plan.spell(fmt.Sprintf("X-Back-%d", i)), f[1])
 	}
 	for _, f := range r.fields() {
 		fmt.Fprintf(&b, "%s: %s\r\n", f[0], f[1])
@@ -383,12 +385,14 @@ func tokenOf(uri string) (uint32, bool) {
 // malformed one.
 type endNoter struct {
 	io.Reader
+	tap
 	err error
 }
 
 // Read records a failure.
 func (n *endNoter) Read(p []byte) (int, error) {
 	k, err := n.Reader.Read(p)
+	n.keep(p[:k])
 	if err != nil {
 		n.err = err
 	}

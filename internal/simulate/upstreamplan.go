@@ -25,6 +25,7 @@ type UpstreamPlan struct {
 type UpstreamTarget struct {
 	Weight       int
 	Backup, Down bool
+	Leaves       bool // Draining
 	Ill          []Illness
 	Places       int // MaxConns; 0: that of the gateway's plan, noBound: none
 }
@@ -185,7 +186,7 @@ func (g *gateway) checked(status int) bool {
 func (p *Plan) target(i int) upstream.Target {
 	g, u := &p.Gateway, &p.Upstream.Targets[i]
 	return p.Targets[i].based(upstream.Target{Addr: p.Targets[i].Addr, MaxConns: g.maxConns(u.Places), MaxFails: g.MaxFails, FailTimeout: g.FailTimeout,
-		Weight: u.Weight, Backup: u.Backup, Down: u.Down})
+		Weight: u.Weight, Backup: u.Backup, Down: u.Down, Draining: u.Leaves})
 }
 
 // targets returns the plan's targets except one. The first is never a backup, since the group would refuse that.
