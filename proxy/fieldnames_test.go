@@ -185,3 +185,19 @@ func TestKeepFieldNamesOfHTTP2(t *testing.T) {
 		t.Errorf("response %q, want %q", got, want)
 	}
 }
+
+// Announced trailers are announced and sent with the names as the target has spelt them in Trailer, and in its order.
+func TestKeepTrailerNames(t *testing.T) {
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Header()
+		p.Send("HTTP/1.1 200 OK\r\nDate: now\r\nTrailer: x-LAST, X-Hop,X-first\r\nConnection: x-hop\r\nTransfer-Encoding: chunked\r\nTrailer: X-Third\r\n\r\n" +
+			"2\r\nok\r\n0\r\nX-Third: 3\r\nX-First: 1\r\nX-Last: 2\r\nX-Hop: h\r\n\r\n")
+		p.Ended()
+	})
+	for range 5 { // the order of a map would vary
+		p := wiretest.Dial(t, keeping(t, target, proxy.Options{}))
+		p.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		p.Receive("HTTP/1.1 200 OK\r\nDate: now\r\nTrailer: x-LAST, X-first, X-Third\r\nTransfer-Encoding: chunked\r\n\r\n" +
+			"2\r\nok\r\n0\r\nx-LAST: 2\r\nX-first: 1\r\nX-Third: 3\r\n\r\n")
+	}
+}

@@ -28,8 +28,8 @@ type Response struct {
 	// set, or set later, are not in it. Of a 101 Connection, Upgrade and the Sec-WebSocket fields
 	// are sent as the target has sent them: both ends go by them.
 	Header http.Header
-	// FieldNames are the names of Header's fields as the target has spelt them, one for each line, in its order, and Reason is
-	// that of its status line, if Options.KeepFieldNames is set. Over HTTP/2 each name is there once, in the order of the alphabet, and
+	// FieldNames are the names of Header's fields as the target has spelt them, one for each line, in its order, and behind them
+	// those of announced trailers. Reason is that of its status line. Both are set if Options.KeepFieldNames is. Over HTTP/2 each name is there once, in the order of the alphabet, and
 	// Reason is "". They must not be changed.
 	FieldNames []string
 	Reason     string

@@ -72,7 +72,8 @@ type Options struct {
 	// in its order: a field that was added follows. Names of a target that speaks HTTP/2 are in lower case, as that has them; their order is
 	// that of the alphabet. The server must be a server.Server, for requests one with KeepFieldNames.
 	// Otherwise names are canonical ("X-Ip" for "X-IP"), as those of an http.Header are, and have no order.
-	// Interim responses and trailers have canonical names in any case.
+	// Trailers that HTTP/1.1 has announced are sent as Trailer spells and orders them. Interim responses and other trailers have canonical
+	// names in any case.
 	KeepFieldNames bool
 	// OnAttempt, if not nil, is called before each attempt, with the request that will be sent, whose URL is that of the attempt at
 	// the target, and the address of the target. The header fields that it sets in out.Header are sent only in this attempt: a traceparent

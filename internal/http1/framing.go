@@ -90,7 +90,8 @@ func (h *header) closes() bool {
 	return httpguts.HeaderValuesContainsToken(connection, "close")
 }
 
-// announced removes the field Trailer, and returns the trailers that it announces, without values; nil for none.
+// announced removes the field Trailer, and returns the trailers that it announces, without values; nil for none. If names are kept,
+// theirs follow those of the fields.
 func (h *header) announced() (http.Header, error) {
 	lines, given := h.fields["Trailer"]
 	if !given {
@@ -104,6 +105,9 @@ func (h *header) announced() (http.Header, error) {
 				continue
 			}
 			trailers[http.CanonicalHeaderKey(name)] = nil
+			if h.named {
+				h.names = append(h.names, name)
+			}
 		}
 	}
 	if len(trailers) == 0 {

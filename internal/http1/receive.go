@@ -32,8 +32,9 @@ func (c *Call) receive() error {
 	if c.received.status < 200 || c.received.status > 999 {
 		return fmt.Errorf("status %03d", c.received.status)
 	}
+	err := c.makeResponse()
 	c.Received, c.Status = c.received.names, c.received.statusText
-	return c.makeResponse()
+	return err
 }
 
 // emptyHeader returns the map for the next header.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/culvert-go/culvert"
@@ -119,13 +120,33 @@ func (o Options) copyHeader(dst http.Header, resp *http.Response) (announced int
 	if _, ok := dst["Content-Type"]; !ok {
 		dst["Content-Type"] = nil // keep net/http from inventing one
 	}
-	for name := range resp.Trailer {
+	if names := o.announcedNames(resp.Trailer); len(names) > 0 {
+		dst.Add("Trailer", strings.Join(names, ", "))
+		return len(names)
+	}
+	return 0
+}
+
+// announcedNames returns the names of the announced trailers that are relayed, in the order and with the spelling of o.Format, and
+// behind them in that of the alphabet.
+func (o Options) announcedNames(trailers http.Header) (names fieldnames.List) {
+	if len(trailers) == 0 {
+		return nil
+	}
+	relayed := make(http.Header, len(trailers))
+	for name := range trailers {
 		if o.relays(name) {
-			dst.Add("Trailer", name)
-			announced++
+			relayed[name] = []string{""}
 		}
 	}
-	return announced
+	var order fieldnames.List
+	if o.Format != nil {
+		order = o.Format.Names
+	}
+	for name := range order.Lines(relayed) {
+		names = append(names, name)
+	}
+	return names
 }
 
 // exclude excludes the trailers that are listed in Connection from those that are relayed.

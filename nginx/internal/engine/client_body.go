@@ -60,6 +60,16 @@ func (s *clientBodySettings) spool(r *http.Request) *spool.Options {
 	return o
 }
 
+// withoutFile returns s without client_body_in_file_only, which is for bodies that are read as a whole.
+func (s *clientBodySettings) withoutFile() *clientBodySettings {
+	if s.file == spool.Unnamed {
+		return s
+	}
+	streamed := *s
+	streamed.file = spool.Unnamed
+	return &streamed
+}
+
 // clientBodyTempPath sets the directory. Files in it have no names, unless client_body_in_file_only says so.
 func clientBodyTempPath(c *compiler, l *level, d *conf.Directive) error {
 	clientBodySlot.edit(l).tempDir = c.path(d.Args[0])

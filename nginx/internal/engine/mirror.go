@@ -29,6 +29,9 @@ type mirrorRule struct {
 	made    []*filters.Mirror
 }
 
+// copiesBodies reports whether copies of requests have their bodies.
+func (r *mirrorRule) copiesBodies() bool { return r.body && len(r.made) > 0 }
+
 // maxMirrored bounds the body that is kept for a copy.
 const maxMirrored = 1 << 20
 

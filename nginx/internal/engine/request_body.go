@@ -38,16 +38,22 @@ func (p *passRule) takeBody(x *exchange, w http.ResponseWriter) int {
 			return 0
 		}
 		r = withEmptyBody(r)
-	} else if p.streamsBody(x) && !clientbody.Received(r.Body) { // a body that is there already is held, as nginx does
-		return 0
+	} else if p.streamsBody(x) {
+		if !clientbody.Received(r.Body) {
+			return 0
+		}
+		settings = settings.withoutFile() // a body that is there already is held, as nginx does
 	}
 	return x.holdBody(w, r, replay.Options{ReadTimeout: settings.timeout, WriteTimeout: settings.sendTimeout, Buffer: settings.spool(r)})
 }
 
 // streamsBody reports whether the upstream is sent the body while it is received. As in nginx, that is not so where the body is
-// replaced, or where the protocol needs the length of one that has none.
+// replaced or mirrored, or where the protocol needs the length of one that has none.
 func (p *passRule) streamsBody(x *exchange) bool {
 	s := p.settings()
+	if x.main == nil && mirrorSlot.of(x.level).copiesBodies() {
+		return false
+	}
 	return s.buffers.streamed && s.body == nil && s.passBody && !(p.family.lengths && x.HTTP.ContentLength < 0)
 }
 

@@ -136,6 +136,27 @@ func TestStreamedRequestBody(t *testing.T) {
 	}
 }
 
+// A mirror that copies bodies has them read as a whole, with "proxy_request_buffering off" too. A body that is sent while it is received
+// is in no file of client_body_in_file_only.
+func TestMirroredAndStreamedBodies(t *testing.T) {
+	s := serve(t, server(strings.ReplaceAll(`client_body_temp_path bodies; proxy_request_buffering off; client_body_in_file_only on;
+		location / { proxy_pass http://UP; add_header X-Held "$request_body" always; }
+		location /mirrored { client_body_in_file_only off; mirror /copy; proxy_pass http://UP; add_header X-Held "$request_body" always; }
+		location /copy { return 204; }`, "UP", filed(t))))
+	got := s.send("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 5\r\n\r\nshort")
+	equal(t, "streamed", got.Header.Get("X-Held"), "short")
+	if _, err := os.Stat(filepath.Join(s.dir, "bodies")); !os.IsNotExist(err) {
+		t.Errorf("there is a file of a streamed body: %v", err)
+	}
+	p := wiretest.Dial(t, s.first)
+	p.Send("POST /mirrored HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
+	p.Receive("HTTP/1.1 100 Continue\r\n\r\n") // so that the body is not there already
+	p.Send("short")
+	if header := p.Header(); !strings.Contains(header, "\r\nX-Held: short\r\n") {
+		t.Errorf("mirrored: %q", header)
+	}
+}
+
 // The header's length is that of the bytes that were received, and what came with the request before is pipelined.
 func TestReceivedVariables(t *testing.T) {
 	s := serve(t, map[string]string{"nginx.conf": `events {} http { log_format l "$request_length $pipe"; access_log l.log l; server { location / { return 200; } } }`})
