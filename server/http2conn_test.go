@@ -173,7 +173,7 @@ func TestResetAlone(t *testing.T) {
 	c.want("RST_STREAM 1 PROTOCOL_ERROR")
 }
 
-// What is noted of a stream is forgotten with it, whoever ends it.
+// What is noted of a stream is forgotten with it, regardless of the side that ends it.
 func TestHTTP2Forgets(t *testing.T) {
 	near, far := net.Pipe()
 	defer near.Close()
@@ -262,7 +262,7 @@ func (c *slowConn) Write(b []byte) (int, error) {
 	return n, os.ErrDeadlineExceeded
 }
 
-// Frames are sent the same in whatever pieces they are written and accepted.
+// Frames are sent the same however they are written and accepted in pieces.
 func TestHTTP2Pieces(t *testing.T) {
 	var written bytes.Buffer
 	f := http2.NewFramer(&written, nil)

@@ -18,7 +18,7 @@ var msieModule = module{
 
 var msieRefreshSlot = newSlot(false)
 
-// refreshes reports whether a redirect is sent as a page: one of error_page to a URL whatever its status is, as in nginx, and others if they
+// refreshes reports whether a redirect is sent as a page: one of error_page to a URL regardless of its status, as in nginx, and others if they
 // are 301 or 302.
 func (x *exchange) refreshes(status int, byErrorPage bool) bool {
 	return *msieRefreshSlot.of(x.level) && (byErrorPage || status == http.StatusMovedPermanently || status == http.StatusFound) &&
