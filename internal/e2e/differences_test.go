@@ -124,6 +124,14 @@ var differences = []difference{
 		}
 		return closed
 	})},
+	{"Host first", "1.31 sends Host in front of all other fields, as culvert does; 1.22 sends it where the file names it", eachRequest(func(n, c *upstreamRequest) bool {
+		i := slices.Index(n.Names, "Host")
+		if i <= 0 || len(c.Names) == 0 || c.Names[0] != "Host" {
+			return false
+		}
+		n.Names = slices.Insert(slices.Delete(n.Names, i, i+1), 0, "Host")
+		return true
+	})},
 	{"blanks in a query", "nginx puts what it has decoded into a query as it is, and its request line falls apart; culvert escapes it", eachRequest(func(n, c *upstreamRequest) bool {
 		if n.Line != "GET /index.php?title=A page&action=edit&action=edit HTTP/1.1" || c.Line != "GET /index.php?title=A%20page&action=edit&action=edit HTTP/1.1" {
 			return false

@@ -68,7 +68,7 @@ func TestUpstreamHeaderBytes(t *testing.T) {
 	})
 	s := serve(t, server(`listen 80; location / { proxy_set_header x-real-IP 1; proxy_set_header HOST h; proxy_set_header X-Gone ""; proxy_pass http://`+target+`; }`))
 	s.header("POST / HTTP/1.1\r\nHost: a\r\nx-gone: 1\r\nACCEPT: */*\r\nContent-Length: 0\r\nX-REAL-ip: 2\r\nuser-agent: u\r\n\r\n")
-	want := "POST / HTTP/1.1\r\nx-real-IP: 1\r\nHost: h\r\nContent-Length: 0\r\nACCEPT: */*\r\nuser-agent: u\r\n\r\n"
+	want := "POST / HTTP/1.1\r\nHost: h\r\nx-real-IP: 1\r\nContent-Length: 0\r\nACCEPT: */*\r\nuser-agent: u\r\n\r\n"
 	if got := <-requests; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

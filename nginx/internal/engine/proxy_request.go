@@ -46,13 +46,16 @@ func (p *passRule) finishFields(c *compiler) error {
 	return nil
 }
 
-// requestNames returns the names of the fields that nginx sends in front of the client's: those of the configuration, and of
-// its own those that are not among them.
-func requestNames(given []proxyField) (names fieldnames.List) {
+// requestNames returns the names of the fields that nginx sends in front of the client's: Host, those of the configuration,
+// and of its own those that are not among them (ngx_http_proxy_create_request).
+func requestNames(given []proxyField) fieldnames.List {
+	names := fieldnames.List{"Host"}
 	for _, f := range given {
-		names = append(names, f.spelt)
+		if f.name != "Host" {
+			names = append(names, f.spelt)
+		}
 	}
-	for _, name := range []string{"Host", "Connection", "Content-Length", "Transfer-Encoding"} {
+	for _, name := range []string{"Connection", "Content-Length", "Transfer-Encoding"} {
 		if !names.Has(name) {
 			names = append(names, name)
 		}
