@@ -14,8 +14,9 @@ type ownDirective struct {
 
 // own lists the directives that nginx does not have. Their names begin with "culvert_", so that none is ever one of nginx's or of a module.
 var own = map[string]ownDirective{
-	"culvert_handler": {"fastcgi_pass", "the location is served by [a handler of the program](#handlers-directives-and-variables-of-your-own)"},
-	"culvert_status":  {"random_index", "`on` serves the [status page](COMING-FROM-NGINX.md#the-status-page) at the location"},
+	"culvert_expire_errors": {"chunked_transfer_encoding", "`off` sends error pages as nginx does, [without `Cache-Control` and `Expires`](COMING-FROM-NGINX.md#what-is-better-without-a-change)"},
+	"culvert_handler":       {"fastcgi_pass", "the location is served by [a handler of the program](#handlers-directives-and-variables-of-your-own)"},
+	"culvert_status":        {"random_index", "`on` serves the [status page](COMING-FROM-NGINX.md#the-status-page) at the location"},
 }
 
 // unlisted are directives of nginx's that crossplane does not know, with one that has their contexts and arguments.

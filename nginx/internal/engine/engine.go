@@ -97,7 +97,7 @@ func Load(o LoadOptions) (*Engine, error) {
 		uncached:   certs.NewCache(uncachedPairs, 0, 0),
 		extensions: o.Extensions,
 	}
-	if e.errorPages, err = cachectl.New(cachectl.ErrorPages()); err != nil {
+	if e.errorPages, err = cachectl.New(errorPageRules()); err != nil {
 		return nil, err
 	}
 	list := append(modules(), o.Extensions.module())

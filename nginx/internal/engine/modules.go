@@ -22,7 +22,7 @@ func modules() []*module {
 		&errorPageModule, &redirectModule, &msieModule,
 		// filters of the response
 		&sliceModule, &gunzipModule, &subModule, &charsetModule, &ssiModule, &additionModule, &gzipModule, &forceRangesModule, &limitRateModule,
-		&serverHeaderModule, &expiresModule, &useridModule, &addTrailerModule, &addHeaderModule, &chunkedModule, &keepaliveModule,
+		&serverHeaderModule, &expiresModule, &culvertExpireErrorsModule, &useridModule, &addTrailerModule, &addHeaderModule, &chunkedModule, &keepaliveModule,
 		&logModule, &postActionModule,
 	}
 }
