@@ -72,11 +72,6 @@ type sanitizer struct{ next http.Handler }
 
 // ServeHTTP implements http.Handler.
 func (s sanitizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	header.SanitizeRequest(r, nil)
-	if r.Trailer == nil && r.ContentLength < 0 {
-		// net/http sets trailers that were not announced on this very *Request.
-		// A filter that copies the request would lose them; the copies share a map.
-		r.Trailer = make(http.Header)
-	}
+	header.Receive(r)
 	s.next.ServeHTTP(w, r)
 }

@@ -18,7 +18,7 @@ func renderNamed(b *bytes.Buffer, names fieldnames.List, out *http.Request, host
 	own := map[string]string{"Host": "Host: " + host + "\r\n"}
 	if protocol != "" {
 		option := out.Header.Get("Connection")
-		if !strings.EqualFold(option, "upgrade") { // it has others, which are not sent
+		if !onlyUpgrades(option) { // it has others, which are not sent
 			option = "Upgrade"
 		}
 		own["Connection"], own["Upgrade"] = "Connection: "+option+"\r\n", "Upgrade: "+protocol+"\r\n"
@@ -31,6 +31,21 @@ func renderNamed(b *bytes.Buffer, names fieldnames.List, out *http.Request, host
 	writeNamed(b, names, out.Header, own)
 	b.WriteString("\r\n")
 	b.Write(body)
+}
+
+// onlyUpgrades reports whether the options of a Connection are an upgrade, and perhaps the keep-alive that browsers send with it.
+func onlyUpgrades(options string) bool {
+	upgrade := false
+	for option := range strings.SplitSeq(options, ",") {
+		switch strings.ToLower(strings.Trim(option, " \t")) {
+		case "upgrade":
+			upgrade = true
+		case "keep-alive":
+		default:
+			return false
+		}
+	}
+	return upgrade
 }
 
 // writeNamed writes fields by names, those of own where they are named and else behind the others. Others that renderRequest

@@ -33,7 +33,7 @@ func RemoveHopByHop(h http.Header) {
 	for _, line := range h["Connection"] {
 		for option := range strings.SplitSeq(line, ",") {
 			name := textproto.CanonicalMIMEHeaderKey(textproto.TrimString(option))
-			if !endToEnd(name) {
+			if !IsEndToEnd(name) {
 				delete(h, name)
 			}
 		}
@@ -45,10 +45,10 @@ func RemoveHopByHop(h http.Header) {
 	}
 }
 
-// endToEnd reports whether the field named by its canonical key is intended for
+// IsEndToEnd reports whether the field named by its canonical key is intended for
 // all recipients, so that listing it in Connection is an error of the sender
 // (RFC 9110 section 7.6.1) which must have no effect.
-func endToEnd(name string) bool {
+func IsEndToEnd(name string) bool {
 	switch name {
 	case "Authorization", "Cache-Control", "Content-Encoding", "Content-Length",
 		"Content-Range", "Content-Type", "Cookie", "Host", "Origin", "Range",

@@ -1,6 +1,9 @@
 package header
 
-import "net/http"
+import (
+	"net/http"
+	"strings"
+)
 
 // SanitizeRequest removes from r.Header the fields that must not be forwarded, and returns
 // the protocol of r's upgrade, "" for none.
@@ -32,6 +35,16 @@ func SanitizeRequest(r *http.Request, protocols []string) (protocol string) {
 	return protocol
 }
 
+// Receive is SanitizeRequest for what sees a server's request first; it allows all protocols.
+func Receive(r *http.Request) {
+	SanitizeRequest(r, nil)
+	if r.Trailer == nil && r.ContentLength < 0 {
+		// net/http sets trailers that were not announced on this very *Request.
+		// A filter that copies the request would lose them; the copies share a map.
+		r.Trailer = make(http.Header)
+	}
+}
+
 // SanitizeResponse removes from h, the header of a response with the given status, the fields
 // that must not be forwarded. The same rules apply to interim responses, a 101 and final
 // responses.
@@ -44,10 +57,14 @@ func SanitizeResponse(status int, h http.Header, protocol string) {
 	if status == http.StatusUpgradeRequired {
 		required = h["Upgrade"]
 	}
+	option := h["Connection"]
 	RemoveHopByHop(h)
 	switch {
 	case protocol != "":
 		setUpgrade(h, protocol)
+		if len(option) == 1 && strings.EqualFold(option[0], "upgrade") { // as it is spelt
+			h["Connection"] = option
+		}
 		delete(h, "Content-Length") // a 101 has no content (RFC 9110 section 15.2)
 	case required != nil:
 		h["Connection"] = []string{"Upgrade"}

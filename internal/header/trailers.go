@@ -42,7 +42,7 @@ func Listed(h http.Header) (names []string) {
 			case "", "close", "keep-alive", "upgrade", "te", "trailer":
 				continue
 			}
-			if name := textproto.CanonicalMIMEHeaderKey(option); !endToEnd(name) && !isHopByHop(name) {
+			if name := textproto.CanonicalMIMEHeaderKey(option); !IsEndToEnd(name) && !isHopByHop(name) {
 				names = append(names, name)
 			}
 		}

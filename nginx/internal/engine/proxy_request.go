@@ -50,10 +50,12 @@ func (p *passRule) finishFields(c *compiler) error {
 // and of its own those that are not among them (ngx_http_proxy_create_request).
 func requestNames(given []proxyField) fieldnames.List {
 	names := fieldnames.List{"Host"}
-	for _, f := range given {
-		if f.name != "Host" {
-			names = append(names, f.spelt)
+	for i, f := range given {
+		again := func(later proxyField) bool { return later.name == f.name }
+		if f.name == "Host" || f.name == "Connection" && slices.ContainsFunc(given[i+1:], again) { // the last one's value is sent
+			continue
 		}
+		names = append(names, f.spelt)
 	}
 	for _, name := range []string{"Connection", "Content-Length", "Transfer-Encoding"} {
 		if !names.Has(name) {
@@ -114,7 +116,9 @@ func (p *passRule) rewrite(x *exchange, o *proxy.Outbound) {
 	for _, f := range p.fields {
 		value := f.value.String(&x.Request)
 		if f.name == "Host" {
-			out.Host = value
+			if value != "" { // else $proxy_host, which is the first
+				out.Host = value
+			}
 			continue
 		}
 		if f.first {
@@ -124,14 +128,27 @@ func (p *passRule) rewrite(x *exchange, o *proxy.Outbound) {
 			out.Header[f.name] = append(out.Header[f.name], value)
 		}
 	}
-	if out.Header["Upgrade"] == nil && hasToken(p.wants.connection.String(&x.Request), "close") {
-		out.Close = true
-	}
-	if option := p.wants.connection.String(&x.Request); out.Header["Upgrade"] != nil && strings.EqualFold(option, "upgrade") {
-		out.Header.Set("Connection", option) // as the configuration spells it
+	if options := p.wants.connection.String(&x.Request); options != "" && !p.settings().http2 {
+		if options = withoutFields(options, out.Header); options != "" {
+			out.Header["Connection"] = []string{options} // as the configuration spells it
+		}
 	}
 	p.target(x, out.URL)
 	o.FieldNames = append(slices.Clip(p.names), o.FieldNames...)
+}
+
+// withoutFields returns what a Connection says beside h: its options but for the names of fields that the request has. The next
+// proxy would drop these, such as X-Real-IP or Content-Length, and with $http_connection a client could name them.
+func withoutFields(options string, h http.Header) string {
+	names := func(option string) bool {
+		name := http.CanonicalHeaderKey(strings.TrimSpace(option))
+		return name != "Upgrade" && (h[name] != nil || name == "Transfer-Encoding" || httpheader.IsEndToEnd(name))
+	}
+	list := strings.Split(options, ",")
+	if !slices.ContainsFunc(list, names) {
+		return options
+	}
+	return strings.TrimSpace(strings.Join(slices.DeleteFunc(list, names), ","))
 }
 
 // clearFields removes all fields but those that the message's framing and an upgrade need.

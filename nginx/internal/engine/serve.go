@@ -7,6 +7,7 @@ import (
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/clientside"
+	httpheader "github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
 )
 
@@ -19,10 +20,11 @@ func (e *Engine) handler(k *socket) http.Handler {
 		x.w = w
 		x.serve()
 	})
-	return proxyCredentials{filters.NewChain().Then(&entrance{engine: e, socket: k, next: e.errorPages(hooks(inner))})}
+	return proxyCredentials{&entrance{engine: e, socket: k, next: e.errorPages(hooks(inner))}}
 }
 
-// entrance begins the exchange of each request to a socket.
+// entrance begins the exchange of each request to a socket. It cleans the request's header as filters.Chain does, and keeps
+// Connection of it for $http_connection.
 type entrance struct {
 	engine *Engine
 	socket *socket
@@ -31,7 +33,10 @@ type entrance struct {
 
 // ServeHTTP implements http.Handler.
 func (h *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	connection := r.Header["Connection"]
+	httpheader.Receive(r)
 	x := h.engine.enter(h.socket, w, r)
+	x.Connection = connection
 	defer x.releaseBody() // which logs show
 	counts := h.engine.shared.counts
 	counts.startRequest(x.Conn.Net())
@@ -262,6 +267,9 @@ func finalHeader(r *http.Request, status int, h http.Header) {
 	x := exchangeOf(r.Context())
 	x.Status = status
 	x.Header = h
+	if status == http.StatusNotModified && !x.proxy.responded {
+		delete(h, "Content-Type") // nginx sends that of an upstream's alone
+	}
 	for _, change := range x.level.phases.header {
 		change(x, h)
 	}

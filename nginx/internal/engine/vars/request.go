@@ -19,6 +19,8 @@ import (
 type Request struct {
 	// HTTP is the request as the client sent it, sanitised; nil for a session.
 	HTTP *http.Request
+	// Connection are the lines of that field, which HTTP lacks or which name only its upgrade there.
+	Connection []string
 	// Line is the request line as the client sent it.
 	Line string
 	// HeaderBytes is the length of the request's header section; 0 if it is not known, over HTTP/2 for instance.

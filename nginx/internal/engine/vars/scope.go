@@ -196,6 +196,8 @@ func requestField(rest string) Getter {
 		return func(r *Request) (string, bool) { return r.HTTP.Host, r.HTTP.Host != "" }
 	case "Cookie":
 		return func(r *Request) (string, bool) { return joined(r.HTTP.Header["Cookie"], "; ") }
+	case "Connection":
+		return connectionField
 	default:
 		return func(r *Request) (string, bool) {
 			lines := r.HTTP.Header[name]
@@ -205,6 +207,14 @@ func requestField(rest string) Getter {
 			return joined(lines, ", ")
 		}
 	}
+}
+
+// connectionField returns the client's Connection. A WebSocket over HTTP/2 has none: it counts as the upgrade that it is over HTTP/1.1.
+func connectionField(r *Request) (string, bool) {
+	if r.Connection == nil {
+		return joined(r.HTTP.Header["Connection"], ", ")
+	}
+	return joined(r.Connection, ", ")
 }
 
 // spelled returns a field whose name has underscores, which underscores_in_headers lets through: a variable stands for both
