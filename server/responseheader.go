@@ -62,7 +62,7 @@ func (w *writer) settle(name string, values []string) bool {
 		return false
 	case "Content-Type":
 		w.set.contentType = true
-		return w.status != http.StatusNotModified
+		return w.status != http.StatusNotModified || w.formatted()
 	case "Content-Encoding":
 		w.set.contentEncoding = len(values) > 0 && values[0] != ""
 	case "Date":

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/clientside"
@@ -18,6 +19,9 @@ func (x *exchange) formatHeader(h http.Header) {
 	}
 	if (x.Status == http.StatusSwitchingProtocols || x.HTTP.Method == http.MethodConnect) && h["Date"] == nil {
 		h.Set("Date", time.Now().UTC().Format(http.TimeFormat)) // of others the server does
+	}
+	if x.Status == http.StatusSwitchingProtocols {
+		h["Connection"] = []string{"upgrade"} // however the upstream has spelt it
 	}
 	clientside.FormatHeader(x.w, fieldnames.Format{
 		Names: x.headerNames(), Status: x.statusText(), HTTP11: true, Explicit: true, Unmeasured: true,
@@ -37,7 +41,13 @@ func (x *exchange) headerNames() fieldnames.List {
 	}
 	unless(x.passes("Server"), "Server")
 	unless(x.passes("Date"), "Date")
-	names = append(names, "Content-Type", "Content-Length")
+	own := func(name string) {
+		if n := linesAdded(x, added, name); n == 0 || len(x.Header[http.CanonicalHeaderKey(name)]) > n {
+			names = append(names, name)
+		}
+	}
+	own("Content-Type")
+	names = append(names, "Content-Length")
 	if !slices.ContainsFunc(added, func(h header) bool { return h.name == "Last-Modified" && h.applies(x) }) {
 		unless(true, "Last-Modified")
 	}
@@ -45,9 +55,15 @@ func (x *exchange) headerNames() fieldnames.List {
 		names = append(names, "Location")
 	}
 	names = append(names, "Transfer-Encoding", "Connection", "Keep-Alive")
-	unless(true, "Vary")
+	if !upstream.Has("Vary") {
+		own("Vary")
+	}
 	names = append(names, upstream...)
-	names = append(names, "Location", "WWW-Authenticate", "Proxy-Authenticate", "ETag", "Allow", "Expires", "Cache-Control")
+	own("Location")
+	own("WWW-Authenticate")
+	names = append(names, "Proxy-Authenticate", "ETag", "Allow")
+	own("Expires")
+	own("Cache-Control")
 	for _, a := range slices.Concat(added, *addTrailerSlot.of(x.level)) {
 		names = append(names, a.spelt)
 	}
@@ -63,6 +79,16 @@ func (x *exchange) upstreamNames() fieldnames.List {
 		return x.proxy.names
 	}
 	return slices.Concat(x.proxy.kept, x.proxy.names)
+}
+
+// linesAdded returns how many lines of a field the add_headers of a level have added: those have the places of these.
+func linesAdded(x *exchange, added []header, name string) (n int) {
+	for _, h := range added {
+		if strings.EqualFold(h.name, name) && h.applies(x) {
+			n++
+		}
+	}
+	return n
 }
 
 // passes reports whether the client receives the upstream's field of this name.

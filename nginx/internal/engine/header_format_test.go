@@ -74,6 +74,51 @@ func TestUpstreamHeaderBytes(t *testing.T) {
 	}
 }
 
+// What add_header adds stands where nginx puts it, behind the fields of its own, also if there is none of its own; and an
+// upstream's 304 keeps its Content-Type, while nginx's own has none.
+func TestPlacesOfAddedFields(t *testing.T) {
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Header()
+		p.Send("HTTP/1.1 304 Not Modified\r\nConnection: close\r\nContent-Type: a/b\r\nVary: x\r\n\r\n")
+		p.Ended()
+	})
+	s := serve(t, map[string]string{"a.txt": "a", "nginx.conf": `events {} http { access_log off; server { listen 80; keepalive_timeout 75s;
+		location /204 { add_header X-A a; add_header Content-Type b/c; add_header vary y; add_header Cache-Control no-store; add_header Location d; return 204; }
+		location /expires { expires 1m; add_header X-A a; add_header Cache-Control public; return 204; }
+		location /304 { add_header X-A a; add_header Vary y; proxy_pass http://` + target + `; }
+		location /a.txt { root .; if_modified_since before; add_header X-A a; } } }`})
+	const front = "Server: nginx/1.31.5\r\nDate: now\r\n"
+	for request, want := range map[string]string{
+		"/204": "HTTP/1.1 204 No Content\r\n" + front + "Connection: keep-alive\r\nX-A: a\r\nContent-Type: b/c\r\nvary: y\r\nCache-Control: no-store\r\nLocation: d\r\n\r\n",
+		"/304": "HTTP/1.1 304 Not Modified\r\n" + front + "Content-Type: a/b\r\nConnection: keep-alive\r\nVary: x\r\nX-A: a\r\nVary: y\r\n\r\n",
+	} {
+		equal(t, request, s.header("GET "+request+" HTTP/1.1\r\nHost: a\r\n\r\n"), want)
+	}
+	if got := s.header("GET /expires HTTP/1.1\r\nHost: a\r\n\r\n"); !strings.Contains(got, "\r\nCache-Control: max-age=60\r\nX-A: a\r\nCache-Control: public\r\n") {
+		t.Errorf("%q", got)
+	}
+	if got := s.header("GET /a.txt HTTP/1.1\r\nHost: a\r\nIf-Modified-Since: Sun, 29 Nov 2099 00:00:00 GMT\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 304 ") || strings.Contains(got, "Content-Type") {
+		t.Errorf("%q", got)
+	}
+}
+
+// A client that waits before it sends its body is told to send it to a return, too, as by nginx, and the connection is kept.
+func TestContinueBeforeReturn(t *testing.T) {
+	s := serve(t, server(`listen 80; location / { return 301 /x; } location /error { return 403; }`))
+	p := wiretest.Dial(t, s.first)
+	p.Send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
+	p.Receive("HTTP/1.1 100 Continue\r\n\r\n")
+	p.Send("abcGET /next HTTP/1.1\r\nHost: a\r\n\r\n")
+	for range 2 {
+		if got, _ := p.Response("PUT"); got.StatusCode != 301 {
+			t.Errorf("status %d", got.StatusCode)
+		}
+	}
+	if got := s.header("PUT /error HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 403 ") {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestServerTokens(t *testing.T) {
 	for conf, want := range map[string]string{"": "nginx/1.31.5", "server_tokens on;": "nginx/1.31.5", "server_tokens build;": "nginx/1.31.5", "server_tokens off;": "nginx"} {
 		s := serve(t, server(`listen 80; location / { `+conf+` return 404; }`))

@@ -57,6 +57,7 @@ func (ret *returnRule) serve(x *exchange, w http.ResponseWriter) int {
 	case ret.status >= 400 && !ret.given, ret.status == 444:
 		return ret.status
 	}
+	continueBody(x, w)
 	if status := discardBody(x); status != 0 {
 		return status
 	}
