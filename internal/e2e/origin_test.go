@@ -172,6 +172,10 @@ func respond(conn net.Conn, r *bufio.Reader, request upstreamRequest) bool {
 		send("HTTP/1.1 204 No Content\r\nX-A: b\r\n\r\n")
 	case "304":
 		send("HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n")
+	case "304-typed":
+		send("HTTP/1.1 304 Not Modified\r\nContent-Type: text/x\r\n\r\n")
+	case "varying":
+		send("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-A: b\r\nVary: Accept-Encoding\r\nContent-Length: 5\r\n\r\nhello")
 	case "redirect":
 		send("HTTP/1.1 302 Found\r\nLocation: http://" + first(request.Fields["Host"]) + "/moved\r\nContent-Length: 0\r\n\r\n")
 	case "elsewhere":

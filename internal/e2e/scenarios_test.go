@@ -99,6 +99,7 @@ server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps:
 		{name: "secure_link", conf: secureLinkConf, files: assets, log: "access.log", steps: secureLinkSteps()},
 		{name: "found by chance", conf: foundConf, files: assets, log: "access.log", steps: foundSteps},
 		{name: "underscores", conf: underscoresConf, steps: underscoresSteps},
+		{name: "views", conf: viewsConf, files: assets, steps: viewsSteps},
 		{name: "details", conf: detailsConf, files: assets, steps: detailsSteps},
 		{name: "small directives", conf: smallConf, files: assets, steps: smallSteps},
 		{name: "dead upstreams", conf: deadConf, steps: repeat(6, gets("/turns"))},

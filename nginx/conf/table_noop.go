@@ -31,7 +31,6 @@ var noOps = map[string]string{
 	"google_perftools_profiles":      goRuntime,
 	"gunzip_buffers":                 goMemory,
 	"gzip_buffers":                   goMemory,
-	"gzip_vary":                      "Vary is sent in any case",
 	"http2_body_preread_size":        goMemory,
 	"http2_chunk_size":               goMemory,
 	"http2_idle_timeout":             "keepalive_timeout bounds idle connections",

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/culvert-go/culvert"
@@ -27,9 +26,9 @@ type gunzipSettings struct {
 var gunzipSlot = newSlot(gunzipSettings{})
 
 // markGzip says of compressed responses that they depend on the client: others get them decompressed.
-var markGzip = filters.OnResponse(filters.ResponseHooks{Header: func(_ *http.Request, _ int, h http.Header) {
-	if strings.EqualFold(h.Get("Content-Encoding"), "gzip") && !slices.Contains(h["Vary"], "Accept-Encoding") {
-		h.Add("Vary", "Accept-Encoding")
+var markGzip = filters.OnResponse(filters.ResponseHooks{Header: func(r *http.Request, _ int, h http.Header) {
+	if strings.EqualFold(h.Get("Content-Encoding"), "gzip") {
+		exchangeOf(r.Context()).dependsOnGzip(h)
 	}
 }})
 

@@ -50,6 +50,9 @@ type gzipSettings struct {
 // gzipState is that of one response.
 type gzipState struct {
 	applies bool  // to this response
+	depends bool  // the response depends on whether the client accepts gzip
+	vary    int   // the lines of Vary that it had before
+	varies  bool  // and a line in front of them says so
 	in      int64 // the length of the content that was passed to the compressor
 }
 
@@ -132,20 +135,16 @@ func makeGzip(_ *compiler, l *level) error {
 	return nil
 }
 
-// when reports whether nginx compresses a response. If only this client prevents it, Vary is set
-// all the same.
+// when reports whether nginx compresses a response.
 func (g gzipSettings) when(x *exchange, r *http.Request, status int, h http.Header) bool {
 	if status != http.StatusOK && status != http.StatusForbidden && status != http.StatusNotFound {
 		return false
 	}
 	x.Status = status
 	setExpires(x, h) // gzip_proxied needs its result; a second call at the end has the same result
-	ok := g.forClient(r, h)
-	if !ok {
-		h.Add("Vary", "Accept-Encoding")
-	}
-	x.gzip.applies = ok
-	return ok
+	x.dependsOnGzip(h)
+	x.gzip.applies = g.forClient(r, h)
+	return x.gzip.applies
 }
 
 // plainBytes counts the bytes that are passed to the compressor, for $gzip_ratio.

@@ -41,7 +41,7 @@ func serveCompressed(x *exchange, w http.ResponseWriter) (status int, done bool)
 	}
 	defer f.Close()
 	if mode == whereAccepted {
-		w.Header().Add("Vary", "Accept-Encoding")
+		x.dependsOnGzip(w.Header())
 	}
 	if !takes {
 		return 0, false

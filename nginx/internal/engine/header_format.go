@@ -55,7 +55,9 @@ func (x *exchange) headerNames() fieldnames.List {
 		names = append(names, "Location")
 	}
 	names = append(names, "Transfer-Encoding", "Connection", "Keep-Alive")
-	if !upstream.Has("Vary") {
+	if x.gzip.varies {
+		names = append(names, "Vary")
+	} else if !upstream.Has("Vary") {
 		own("Vary")
 	}
 	names = append(names, upstream...)

@@ -21,7 +21,7 @@ func modules() []*module {
 		&rootModule, &linksModule, &typesModule,
 		&errorPageModule, &redirectModule, &msieModule,
 		// filters of the response
-		&sliceModule, &gunzipModule, &subModule, &charsetModule, &ssiModule, &additionModule, &gzipModule, &forceRangesModule, &limitRateModule,
+		&sliceModule, &gunzipModule, &subModule, &charsetModule, &ssiModule, &additionModule, &gzipModule, &gzipVaryModule, &forceRangesModule, &limitRateModule,
 		&serverHeaderModule, &expiresModule, &culvertExpireErrorsModule, &useridModule, &addTrailerModule, &addHeaderModule, &chunkedModule, &keepaliveModule,
 		&logModule, &postActionModule,
 	}
