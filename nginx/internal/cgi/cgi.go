@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,27 +21,39 @@ import (
 // Param is a parameter of a request.
 type Param struct{ Name, Value string }
 
-// Fields returns the parameters that stand for header fields: HTTP_ and the name. Those of names are left out; names are in lower
+// Fields returns the parameters that stand for header fields: HTTP_ and the name, in the order in which the client has sent them, if
+// the server keeps that; Host is not among them. connection are the lines of Connection, which r lacks. Those of leftOut are left out; its names are in lower
 // case, with underscores, as "x_forwarded_for". So is Proxy, since programs take HTTP_PROXY for a setting of their own (CVE-2016-5385).
-func Fields(r *http.Request, leftOut map[string]bool) []Param {
-	var list []Param
-	add := func(name, value string) {
-		name = strings.ReplaceAll(name, "-", "_")
-		if lower := strings.ToLower(name); !leftOut[lower] && lower != "proxy" {
-			list = append(list, Param{"HTTP_" + strings.ToUpper(name), value})
-		}
+func Fields(r *http.Request, connection []string, leftOut map[string]bool) []Param {
+	fields := http.Header{}
+	maps.Copy(fields, r.Header)
+	delete(fields, "Connection") // which names only an upgrade there
+	delete(fields, "Host")
+	if len(connection) > 0 {
+		fields["Connection"] = connection
 	}
-	if r.Host != "" {
-		add("Host", r.Host)
+	names := fieldnames.Of(r.Context())
+	if names.Has("Transfer-Encoding") { // of a body that has a length now, too
+		fields["Transfer-Encoding"] = []string{"chunked"}
 	}
-	for name, lines := range r.Header {
+	list := make([]Param, 0, len(fields))
+	add := func(name string) {
+		lines := fields[name]
+		delete(fields, name)
 		sep := ", "
 		if name == "Cookie" {
 			sep = "; "
 		}
-		if len(lines) > 0 {
-			add(name, strings.Join(lines, sep))
+		name = strings.ReplaceAll(name, "-", "_")
+		if lower := strings.ToLower(name); len(lines) > 0 && !leftOut[lower] && lower != "proxy" {
+			list = append(list, Param{"HTTP_" + strings.ToUpper(name), strings.Join(lines, sep)})
 		}
+	}
+	for _, name := range names {
+		add(http.CanonicalHeaderKey(name))
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		add(name)
 	}
 	return list
 }

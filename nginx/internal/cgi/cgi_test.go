@@ -2,10 +2,14 @@ package cgi
 
 import (
 	"bufio"
+	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/culvert-go/culvert/internal/fieldnames"
 )
 
 func TestReadHeader(t *testing.T) {
@@ -29,13 +33,31 @@ func TestReadHeader(t *testing.T) {
 }
 
 func TestFields(t *testing.T) {
-	r := &http.Request{Host: "h", Header: http.Header{"X-A": {"1", "2"}, "Cookie": {"a", "b"}, "Proxy": {"evil"}, "X-B": {"3"}}}
+	r := &http.Request{Host: "h", Header: http.Header{"X-A": {"1", "2"}, "Cookie": {"a", "b"}, "Proxy": {"evil"}, "X-B": {"3"}, "Host": {"i"}}}
 	got := map[string]string{}
-	for _, p := range Fields(r, map[string]bool{"x_b": true}) {
+	for _, p := range Fields(r, nil, map[string]bool{"x_b": true}) {
 		got[p.Name] = p.Value
 	}
-	if len(got) != 3 || got["HTTP_HOST"] != "h" || got["HTTP_X_A"] != "1, 2" || got["HTTP_COOKIE"] != "a; b" {
+	if len(got) != 2 || got["HTTP_X_A"] != "1, 2" || got["HTTP_COOKIE"] != "a; b" {
 		t.Errorf("%v", got)
+	}
+}
+
+// They are in the order in which the client has sent them, with what the request says elsewhere.
+func TestFieldsInOrder(t *testing.T) {
+	r := &http.Request{Host: "h", Header: http.Header{"X-A": {"1", "2"}, "Z": {"3"}, "B": {"4"}, "Connection": {"Upgrade"}}}
+	named := r.WithContext(context.WithValue(t.Context(), fieldnames.Key{}, &fieldnames.List{"z", "x-a", "connection", "HOST", "X-A", "Transfer-Encoding", "gone"}))
+	for _, test := range []struct {
+		r          *http.Request
+		connection []string
+		want       string
+	}{
+		{named, []string{"close"}, "[{HTTP_Z 3} {HTTP_X_A 1, 2} {HTTP_CONNECTION close} {HTTP_TRANSFER_ENCODING chunked} {HTTP_B 4}]"},
+		{r, nil, "[{HTTP_B 4} {HTTP_X_A 1, 2} {HTTP_Z 3}]"},
+	} {
+		if got := fmt.Sprint(Fields(test.r, test.connection, nil)); got != test.want {
+			t.Errorf("got %s, want %s", got, test.want)
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ const maxDiscarded = 64 << 10
 // continueBody sends the 100 that a client of HTTP/1.1 waits for (ngx_http_test_expect): its body has no use, but is to be read, and
 // the connection is kept. Error pages, and what is served instead of an upstream's response, do not.
 func continueBody(x *exchange, w http.ResponseWriter) {
-	if x.errStatus != 0 || x.Body != nil {
+	if x.failed || x.errStatus != 0 || x.Body != nil {
 		return
 	}
 	if x.main == nil && x.HTTP.ProtoMajor == 1 && x.HTTP.ProtoMinor > 0 && httpheader.HasToken(x.HTTP.Header["Expect"], "100-continue") {

@@ -51,10 +51,13 @@ func (f *family) param(c *compiler, l *level, d *conf.Directive) error {
 	if len(d.Args) == 3 && d.Args[2] != "if_not_empty" {
 		return d.Errorf("invalid parameter \"%s\"", d.Args[2])
 	}
-	s.list = append(s.list, param{d.Args[0], v, len(d.Args) == 3})
 	if name, ok := strings.CutPrefix(d.Args[0], "HTTP_"); ok {
 		s.fields[strings.ToLower(name)] = true
+		if d.Args[1] == "" {
+			return nil // it leaves the client's out
+		}
 	}
+	s.list = append(s.list, param{d.Args[0], v, len(d.Args) == 3})
 	return nil
 }
 
@@ -72,8 +75,11 @@ func (f *family) paramsOf(r *http.Request) []cgi.Param {
 			list = append(list, cgi.Param{Name: p.name, Value: value})
 		}
 	}
+	if host := x.HostPort(); host != "" && !s.params.fields["host"] { // not the client's: the program must not see another one than nginx
+		list = append(list, cgi.Param{Name: "HTTP_HOST", Value: host})
+	}
 	if s.passFields {
-		list = append(list, cgi.Fields(x.HTTP, s.params.fields)...)
+		list = append(list, cgi.Fields(x.HTTP, x.Connection, s.params.fields)...)
 	}
 	return list
 }

@@ -118,17 +118,17 @@ func TestSCGI(t *testing.T) {
 		got = text
 		return "Status: 201 Made\r\nX-B: c\r\n\r\ndone"
 	})
-	s := serve(t, map[string]string{"nginx.conf": `events {} http { server { location / { scgi_pass ` + up + `; scgi_param SCGI 1; scgi_param EMPTY "" if_not_empty; scgi_request_buffering off; } } }`})
+	s := serve(t, map[string]string{"nginx.conf": `events {} http { server { location / { scgi_pass ` + up + `; scgi_param SCGI 1; scgi_param EMPTY "" if_not_empty; scgi_param HTTP_EMPTY ""; scgi_request_buffering off; } } }`})
 	for _, raw := range []string{
-		"POST / HTTP/1.1\r\nHost: h\r\nX-A: b\r\nContent-Length: 5\r\n\r\nhello",
-		"POST / HTTP/1.1\r\nHost: h\r\nX-A: b\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: H:81\r\nX-A: b\r\nContent-Length: 5\r\n\r\nhello",
+		"POST / HTTP/1.1\r\nHost: H:81\r\nX-A: b\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
 	} {
 		resp := s.send(raw)
-		if resp.StatusCode != 201 || resp.Header.Get("X-B") != "c" || resp.body != "done" {
+		if resp.StatusCode != 201 || resp.Header.Get("X-B") != "c" || resp.Header.Get("Server") != "nginx/1.31.5" || resp.body != "done" {
 			t.Errorf("status %d, header %v, body %q", resp.StatusCode, resp.Header, resp.body)
 		}
 		length, rest, _ := strings.Cut(got, ":")
-		if fmt.Sprint(len(rest)-len(",hello")) != length || !strings.HasPrefix(rest, "CONTENT_LENGTH\x005\x00SCGI\x001\x00") || !strings.Contains(rest, "\x00HTTP_X_A\x00b\x00") ||
+		if fmt.Sprint(len(rest)-len(",hello")) != length || !strings.HasPrefix(rest, "CONTENT_LENGTH\x005\x00SCGI\x001\x00HTTP_HOST\x00h:81\x00HTTP_X_A\x00b\x00") ||
 			strings.Contains(rest, "EMPTY") || !strings.HasSuffix(rest, "\x00,hello") {
 			t.Errorf("sent %q", got)
 		}
@@ -166,7 +166,7 @@ func TestUWSGI(t *testing.T) {
 	if resp := s.get("/"); resp.StatusCode != 418 || resp.body != "shor" {
 		t.Errorf("status %d, body %q", resp.StatusCode, resp.body)
 	}
-	if want := "\x05\x07\x00\x06\x01\x00A\x02\x00bctext"; got != want {
+	if want := "\x05\x1d\x00\x06\x01\x00A\x02\x00bc\t\x00HTTP_HOST\t\x00localhosttext"; got != want {
 		t.Errorf("sent %q, want %q", got, want)
 	}
 }

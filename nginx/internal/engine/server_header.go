@@ -2,8 +2,10 @@ package engine
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
 // serverHeaderModule sets the field Server, and signs the built-in pages.
@@ -15,7 +17,7 @@ var serverHeaderModule = module{
 }
 
 // Emulated is the version of nginx whose behaviour culvert has, as the field Server has it.
-const Emulated = "nginx/1.31.5"
+const Emulated = "nginx/" + vars.NginxVersion
 
 var tokensSlot = newSlot(Emulated)
 
@@ -33,9 +35,10 @@ func serverTokens(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// setServerHeader names the server, unless proxy_pass_header lets the upstream's name through, or that it has none.
+// setServerHeader names the server, unless the upstream's name is let through, or by proxy_pass_header that it has none.
 func setServerHeader(x *exchange, h http.Header) {
-	if h["Server"] == nil && !x.passes("Server") {
-		h.Set("Server", *tokensSlot.of(x.level))
+	if h["Server"] != nil || x.passes("Server") && slices.Contains((*passSlot.of(x.level)).family.hidden, "Server") {
+		return
 	}
+	h.Set("Server", *tokensSlot.of(x.level))
 }

@@ -111,7 +111,7 @@ func transport(t *testing.T, keep bool, serve http.HandlerFunc) (*backend.Transp
 	tr := backend.New(backend.Options{
 		Protocol: fastcgi.Protocol(fastcgi.Options{KeepConn: keep, Params: func(r *http.Request) []cgi.Param {
 			return append([]cgi.Param{{Name: "REQUEST_METHOD", Value: r.Method}, {Name: "REQUEST_URI", Value: r.URL.RequestURI()},
-				{Name: "SERVER_PROTOCOL", Value: "HTTP/1.1"}, {Name: "LONG", Value: strings.Repeat("x", 300)}}, cgi.Fields(r, nil)...)
+				{Name: "SERVER_PROTOCOL", Value: "HTTP/1.1"}, {Name: "LONG", Value: strings.Repeat("x", 300)}}, cgi.Fields(r, nil, nil)...)
 		}}),
 		Dial: func(ctx context.Context, _ string) (net.Conn, error) {
 			*dialled++

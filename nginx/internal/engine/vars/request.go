@@ -218,6 +218,12 @@ func (r *Request) localAddr() (host, port string) {
 	return SplitAddr(addr.String())
 }
 
+// HostPort returns $host, with the port that the client has named behind it.
+func (r *Request) HostPort() string {
+	port := requestPort(r)
+	return r.Host + prefixed(":", port) + port
+}
+
 // ServerPort returns the port that the client connected to.
 func (r *Request) ServerPort() string {
 	_, port := r.localAddr()

@@ -10,7 +10,7 @@ import (
 
 // NginxVersion is the version of nginx whose behaviour is implemented, the value of
 // $nginx_version.
-const NginxVersion = "1.29.7"
+const NginxVersion = "1.31.5"
 
 var connectionVariables = map[string]Getter{
 	"binary_remote_addr":  known(binaryRemoteAddr),

@@ -91,7 +91,7 @@ func TestVariables(t *testing.T) {
 		"$http2$http3$msie":                         "",
 		"$upstream_cache_status$ssl_session_reused": "",
 		"$connection_time":                          "0.000",
-		"$nginx_version":                            "1.29.7",
+		"$nginx_version":                            "1.31.5",
 		"$1":                                        "",
 		"$URI$Host":                                 "/a bhost.test", // names ignore case
 		"$$uri":                                     "error",
