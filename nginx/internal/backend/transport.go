@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/culvert-go/culvert"
@@ -110,9 +111,11 @@ func (t *Transport) exchange(c *conn, r *http.Request, write func(*bufio.Writer)
 	}
 	resp, reusable, err := t.o.Protocol.ReadResponse(c.br, r)
 	if err != nil {
+		err = x.cause(err) // before the end has the body fail
 		x.end(false)
-		return nil, x.cause(err)
+		return nil, err
 	}
+	x.begun.Store(true)
 	if trace != nil && trace.GotFirstResponseByte != nil {
 		trace.GotFirstResponseByte()
 	}
@@ -128,6 +131,8 @@ type exchange struct {
 	stop    func() bool
 	written chan struct{} // closed when nothing more of the request is sent
 	failure error         // of sending it; behind written
+	begun   atomic.Bool   // the header of the response was received
+	cut     atomic.Bool   // the client's body has failed before
 	once    sync.Once
 }
 
@@ -137,6 +142,10 @@ func (x *exchange) write(request func(*bufio.Writer) error) {
 	if x.failure = request(x.c.bw); x.failure == nil {
 		x.failure = x.c.bw.Flush()
 	}
+	if l, ok := x.r.Body.(*lateBody); ok && l.failed && !x.begun.Load() {
+		x.cut.Store(true)
+		x.c.nc.Close() // or the backend would wait for the rest, or take what it has for all
+	}
 	closeBody(x.r)
 	x.c.sent()
 }
@@ -145,6 +154,10 @@ func (x *exchange) write(request func(*bufio.Writer) error) {
 func (x *exchange) cause(err error) error {
 	if ctx := x.r.Context(); ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if x.cut.Load() {
+		<-x.written
+		return x.failure
 	}
 	if err == io.EOF {
 		return errPremature
@@ -225,12 +238,21 @@ const flushDelay = time.Millisecond
 
 // lateBody is a request's body: while it is waited for, what was written before is flushed. A small request is one write so.
 type lateBody struct {
-	body io.ReadCloser
-	w    *bufio.Writer
+	body   io.ReadCloser
+	w      *bufio.Writer
+	failed bool // a read has
 }
 
 // Read implements io.Reader.
 func (l *lateBody) Read(p []byte) (int, error) {
+	n, err := l.read(p)
+	if err != nil && err != io.EOF {
+		l.failed = true
+	}
+	return n, err
+}
+
+func (l *lateBody) read(p []byte) (int, error) {
 	if l.w.Buffered() == 0 || clientbody.Ready(l.body) {
 		return l.body.Read(p)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/nginx/internal/backend"
 	"github.com/culvert-go/culvert/nginx/internal/cgi"
 	"github.com/culvert-go/culvert/nginx/internal/fastcgi"
@@ -172,6 +173,29 @@ func TestStreaming(t *testing.T) {
 	}
 	if _, err := pw.Write([]byte("x")); err != io.ErrClosedPipe {
 		t.Errorf("behind the response the body is still open: %v", err)
+	}
+}
+
+// A body that fails ends the exchange: the program does not wait for the rest, and gets no end.
+func TestBrokenBody(t *testing.T) {
+	leaktest.Check(t)
+	read := make(chan error, 1)
+	tr, _ := transport(t, true, func(w http.ResponseWriter, r *http.Request) {
+		_, err := io.ReadAll(r.Body)
+		read <- err
+	})
+	broken := errors.New("broken")
+	pr, pw := io.Pipe()
+	r, _ := http.NewRequest("POST", "http://h/", pr)
+	go func() {
+		_, _ = pw.Write([]byte("hello"))
+		_ = pw.CloseWithError(broken)
+	}()
+	if _, err := tr.RoundTrip(r); err != broken {
+		t.Errorf("the error is %v", err)
+	}
+	if err := wiretest.Await(t, read, "the program's error"); err == nil {
+		t.Error("the program has seen an end")
 	}
 }
 
