@@ -41,7 +41,7 @@ var noOps = map[string]string{
 	"http2_push":                     "nothing is pushed, nor by nginx",
 	"http2_push_preload":             "nothing is pushed, nor by nginx",
 	"http2_recv_buffer_size":         goMemory,
-	"http2_recv_timeout":             "client_header_timeout bounds it",
+	"http2_recv_timeout":             "keepalive_timeout bounds the wait for a request",
 	"keepalive_min_timeout":          "connections end when they may",
 	"lingering_close":                lingers,
 	"lingering_time":                 lingers,
