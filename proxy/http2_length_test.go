@@ -63,7 +63,8 @@ func testHTTP2LengthIsNotThatOfTheContent(t *testing.T, via path) {
 				t.Errorf("the target got %d requests", n)
 			}
 			e := failed.only(t)
-			gone := reset && e.Kind == culvert.ClientGone // net/http's server ends the request's context with the stream
+			// The server that has met the DATA first ends the request's context with the stream. Package server responds before.
+			gone := (reset || wiretest.OwnServer() && test.data != nil) && e.Kind == culvert.ClientGone
 			if e.Kind != culvert.BadRequest && !gone || e.Target != "" {
 				t.Errorf("failure %v, %#v", e, e)
 			}
