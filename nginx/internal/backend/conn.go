@@ -22,6 +22,7 @@ type conn struct {
 	watched  chan error  // what has ended the wait for a byte of an idle connection
 	woken    atomic.Bool // by the one that takes it
 	wrote    atomic.Bool
+	body     atomic.Bool  // the response's header has been received: the bound is of each read, and not of the header as a whole
 	bytes    atomic.Int64 // received in this exchange
 }
 
@@ -35,6 +36,7 @@ func newConn(nc net.Conn, t *Transport, addr string) *conn {
 func (c *conn) begin() {
 	c.requests++
 	c.wrote.Store(false)
+	c.body.Store(false)
 	c.bytes.Store(0)
 }
 
@@ -54,9 +56,12 @@ func (c *conn) bound() {
 // received reports whether bytes of a response have been received.
 func (c *conn) received() bool { return c.bytes.Load() > 0 }
 
-// Read implements io.Reader, with the timeout.
+// Read implements io.Reader, with the timeout. Bytes of a header do not renew it, so that a backend that sends something else for
+// ever, as errors of FastCGI, ends as well.
 func (c *conn) Read(p []byte) (int, error) {
-	c.bound()
+	if c.body.Load() {
+		c.bound()
+	}
 	n, err := c.nc.Read(p)
 	c.bytes.Add(int64(n))
 	return n, err

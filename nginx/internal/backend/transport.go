@@ -35,8 +35,8 @@ type Options struct {
 	Protocol Protocol
 	// Dial makes a connection. addr is the Host of the request's URL, and ctx the request's. Required.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
-	// ReadTimeout bounds the wait for the next bytes of a response, from the end of the request on, WriteTimeout that for the
-	// backend to accept some of the request. 0 is no bound.
+	// ReadTimeout bounds the wait for the whole header of a response, from the end of the request on, and then that for the next
+	// bytes of its body. WriteTimeout bounds the wait for the backend to accept some of the request. 0 is no bound.
 	ReadTimeout, WriteTimeout time.Duration
 	// MaxIdle bounds the idle connections of one address; 0 keeps none. IdleTimeout bounds how long one is idle, MaxAge
 	// its age and MaxRequests its requests; 0 is no bound.
@@ -119,6 +119,7 @@ func (t *Transport) exchange(c *conn, r *http.Request, write func(*bufio.Writer)
 	if trace != nil && trace.GotFirstResponseByte != nil {
 		trace.GotFirstResponseByte()
 	}
+	c.body.Store(true)
 	resp.Request = r
 	resp.Body = &body{x: x, r: resp.Body, reusable: reusable}
 	return resp, nil

@@ -3,6 +3,7 @@ package backend_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -74,4 +75,34 @@ func TestReceivedBodyIsOneWrite(t *testing.T) {
 			time.Sleep(time.Minute) // of the bubble: the body was read
 		})
 	}
+}
+
+// ReadTimeout bounds a header as a whole, whose bytes do not renew it.
+func TestReadTimeoutOfHeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		go io.Copy(io.Discard, theirs)
+		go func() {
+			defer theirs.Close()
+			for range 10 {
+				if _, err := io.WriteString(theirs, "x"); err != nil { // and never the dot that ends it
+					return
+				}
+				time.Sleep(time.Second)
+			}
+		}()
+		transport := backend.New(backend.Options{Protocol: header{}, ReadTimeout: 3500 * time.Millisecond,
+			Dial: func(context.Context, string) (net.Conn, error) { return ours, nil }})
+		r, err := http.NewRequestWithContext(t.Context(), "GET", "http://backend/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := time.Now()
+		_, err = transport.RoundTrip(r)
+		var timeout net.Error
+		if !errors.As(err, &timeout) || !timeout.Timeout() || time.Since(before) != 3500*time.Millisecond {
+			t.Errorf("the error is %v, after %v", err, time.Since(before))
+		}
+		time.Sleep(time.Minute) // of the bubble: the backend has ended
+	})
 }
