@@ -16,6 +16,7 @@ server { listen {{LISTEN}}; server_name links;
   location /before/ { return 200 "[$secure_link_expires] [$secure_link] [$secure_link_expires]"; }
   location /one/ { secure_link $arg_h; return 200 "[$secure_link] [$secure_link_expires]"; }
   location /sum/ { secure_link_md5 "other $uri"; return 200 "[$secure_link]"; }
+  location /documented/ { secure_link_md5 "$secure_link_expires$uri$remote_addr secret"; return 200 "[$secure_link] [$secure_link_expires]"; }
   location /cookie/ { secure_link $cookie_link; secure_link_md5 fixed; return 200 "[$secure_link] [$secure_link_expires]"; }
   location /path/ { location ~ ^/path/([^/]*) { secure_link $1; secure_link_md5 fixed; return 200 "[$secure_link]"; } }
   location /guard/ {
@@ -67,6 +68,7 @@ func secureLinkSteps() []step {
 	}
 	steps = append(steps, gets("/before/?h="+sum("/before/", future)+"&e="+future, "/one/a?h="+sum("/one/a", ""), "/one/a?h="+sum("/one/a", future)+"&e="+future, "/one/a?h="+linkHash("no"), "/one/a?h=a,"+future, "/one/a?h="+sum("/one/a", "")+","+future,
 		"/sum/a?h="+linkHash("other /sum/a")+"&e="+future, "/sum/a?h="+linkHash("other /sum/a")+"&e="+past, "/path/"+linkHash("fixed"), "/path/"+linkHash("fixed")+","+past, "/path/"+linkHash("fixed")[:21]+"%0a"+linkHash("fixed")[21:], "/path/x%0a",
+		"/documented/?h="+linkHash(future+"/documented/127.0.0.1 secret")+"&e="+future, "/documented/?h="+linkHash(past+"/documented/127.0.0.1 secret")+"&e="+past, "/documented/?h="+linkHash(past+"/documented/127.0.0.1 secret")+"&e="+future,
 		"/guard/page.html?h="+sum("/guard/page.html", future)+"&e="+future, "/guard/page.html?h="+sum("/guard/page.html", past)+"&e="+past, "/guard/page.html",
 		"/named/?h="+sum("/named/", future)+"&e="+future, "/named/?h="+sum("/named/", past)+"&e="+past, "/auth/page.html?h="+sum("/auth/page.html", future)+"&e="+future)...)
 	sum32 := secretPath("/p/", "a", "word")

@@ -87,7 +87,7 @@ func (s *linkState) join(sub linkState) {
 func secureLinkOf(x *exchange) string {
 	s := &x.link
 	if !s.linkKnown {
-		s.link, s.until = secureLinkSlot.of(x.level).check(&x.Request)
+		s.link = secureLinkSlot.of(x.level).check(&x.Request, &s.until)
 		s.linkKnown = true
 	}
 	return s.link
@@ -101,28 +101,33 @@ func secureLinkExpires(x *exchange) string {
 	return x.link.expires
 }
 
-// check returns $secure_link for a request, and the time until which the link is valid, as it was
-// sent.
-func (s secureLinkRule) check(r *vars.Request) (link, expires string) {
+// check returns $secure_link for a request. It sets expires to the time until which the link is valid, as it was sent, before it
+// evaluates secure_link_md5, which may contain $secure_link_expires.
+func (s secureLinkRule) check(r *vars.Request, expires *string) string {
+	*expires = ""
 	switch {
 	case s.secret != nil:
-		return secretLink(r.RequestURI, *s.secret), ""
+		return secretLink(r.RequestURI, *s.secret)
 	case s.link == nil || s.sum == nil:
-		return "", ""
+		return ""
 	}
-	text, expires, limited := strings.Cut(s.link.String(r), ",")
-	until, ok := linkTime(expires)
+	text, end, limited := strings.Cut(s.link.String(r), ",")
+	until, ok := linkTime(end)
 	if limited && !ok {
-		return "", ""
+		return ""
 	}
+	*expires = end
 	hash, ok := linkHash(text)
-	if sum := md5.Sum([]byte(s.sum.String(r))); !ok || subtle.ConstantTimeCompare(hash, sum[:]) == 0 {
-		return "", expires
+	if !ok {
+		return ""
+	}
+	if sum := md5.Sum([]byte(s.sum.String(r))); subtle.ConstantTimeCompare(hash, sum[:]) == 0 {
+		return ""
 	}
 	if limited && until < time.Now().Unix() {
-		return "0", expires
+		return "0"
 	}
-	return "1", expires
+	return "1"
 }
 
 // linkTime parses seconds since 1970: digits only, without a sign (ngx_atotm).

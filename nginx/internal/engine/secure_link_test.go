@@ -84,3 +84,17 @@ func TestSecureLinkInSubrequest(t *testing.T) {
 		location = /ask { return 204; }`), "page.html", "page"))
 	equal(t, "the link", s.get("/page.html?h="+linkHash("/page.html")).Header.Get("X-Link"), "<>")
 }
+
+// The configuration of nginx's documentation has the time by $secure_link_expires in the hash.
+func TestSecureLinkExpiresInHash(t *testing.T) {
+	s := serve(t, server(`location / {
+		secure_link $arg_md5,$arg_expires; secure_link_md5 "$secure_link_expires$uri secret";
+		if ($secure_link = "") { return 403; }
+		if ($secure_link = "0") { return 410; }
+		return 200 $secure_link_expires;
+	}`))
+	for expires, want := range map[string]int{afterAll: 200, longAgo: 410, "0": 403} {
+		equal(t, expires, s.get("/a?md5="+linkHash(expires+"/a secret")+"&expires="+expires).StatusCode, want)
+	}
+	equal(t, "another time's hash", s.get("/a?md5="+linkHash(longAgo+"/a secret")+"&expires="+afterAll).StatusCode, 403)
+}
