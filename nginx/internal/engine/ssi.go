@@ -79,7 +79,7 @@ const maxKept = 1 << 20
 func (s *ssiShared) grow(x *exchange, n int) error {
 	if s.kept+n > maxKept {
 		x.logError("too large variables and blocks of SSI")
-		return errCommand
+		return errUnknown
 	}
 	s.kept += n
 	return nil

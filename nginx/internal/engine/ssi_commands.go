@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"io"
 	"strings"
 
@@ -16,6 +17,9 @@ func (d *document) fail(why string) error {
 // echo writes a variable.
 func (d *document) echo(p ssiParams) error {
 	value, ok := d.lookUp(p["var"])
+	if d.x.failedPattern() != 0 {
+		return errUnknown
+	}
 	if !ok {
 		if value, ok = p["default"]; !ok {
 			value = "(none)"
@@ -69,6 +73,9 @@ func (d *document) elif(p ssiParams) error {
 		return nil
 	}
 	holds, err := d.holds(p["expr"])
+	if errors.Is(err, errUnknown) { // neither branch may be shown
+		d.output, d.chosen, d.conditional = false, true, afterIf
+	}
 	if err != nil {
 		return err
 	}
@@ -153,7 +160,8 @@ func (d *document) matches(text, pattern string) (bool, error) {
 	}
 	groups, err := re.Find(text)
 	if err != nil {
-		return false, d.fail(err.Error())
+		d.x.logPattern(err)
+		return false, errUnknown
 	}
 	if groups == nil {
 		return false, nil
@@ -201,7 +209,8 @@ func (d *document) evaluate(text string) (string, error) {
 			}
 			value, _ := d.lookUp(name)
 			if b.Len()+len(value) > maxKept {
-				return "", d.fail("too long value of \"" + text + "\"")
+				_ = d.fail("too long value of \"" + text + "\"")
+				return "", errUnknown
 			}
 			b.WriteString(value)
 			rest = after
@@ -219,6 +228,9 @@ func (d *document) evaluate(text string) (string, error) {
 		}
 		b.WriteByte(rest[1])
 		rest = rest[2:]
+	}
+	if d.x.failedPattern() != 0 {
+		return "", errUnknown
 	}
 	return b.String(), nil
 }

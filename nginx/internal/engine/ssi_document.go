@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -91,6 +92,9 @@ type ssiParams map[string]string
 
 // errCommand is the error of a command, which has been logged.
 var errCommand = errors.New("a command has failed")
+
+// errUnknown is the errCommand of one whose values are not known, since a match or a value was too large. A client may have caused it.
+var errUnknown = fmt.Errorf("%w: its values are not known", errCommand)
 
 var ssiCommands map[string]ssiCommand
 

@@ -128,3 +128,24 @@ func TestSubrequestsAreBounded(t *testing.T) {
 		t.Errorf("%d are refused", got)
 	}
 }
+
+// A condition that is not known shows neither branch, and what follows is as ever.
+func TestSSIConditionUnknown(t *testing.T) {
+	long := "x=" + strings.Repeat("a", 60) + "!"
+	for _, condition := range []string{`$arg_x = /^(?!x)(a+)+\$/`, `$arg_x != /^(?!x)(a+)+\$/`, `$name`, `$arg_x = $name`} {
+		for _, document := range []string{
+			`1<!--#if expr="` + condition + `" -->2<!--#else -->3<!--#endif -->4`,
+			`1<!--#if expr="$arg_none" -->2<!--#elif expr="` + condition + `" -->2<!--#elif expr="1" -->3<!--#else -->3<!--#endif -->4`,
+		} {
+			s := serve(t, map[string]string{"nginx.conf": `events {} http { map $arg_x $name { default a; ~^(?!x)(a+)+$ b; }
+				server { root html; ssi on; types { text/html html; } } }`, "html/d.html": document})
+			equal(t, document, s.get("/d.html?"+long).body, "1[an error occurred while processing the directive]4")
+			equal(t, document+" in time", len(s.get("/d.html?x=aaa").body), 3)
+		}
+	}
+	s := serve(t, with(server(`root html; ssi on; types { text/html html; }`), "html/d.html",
+		`<!--#set var="v" value="`+strings.Repeat("v", 200)+`" -->`+strings.Repeat(`<!--#set var="v" value="$v$v" -->`, 12)+`<!--#if expr="x$v$v" -->2<!--#else -->3<!--#endif -->`))
+	if got := s.get("/d.html").body; strings.ContainsAny(got, "23") {
+		t.Errorf("too large a value shows %q", got)
+	}
+}
