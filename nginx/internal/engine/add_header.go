@@ -58,7 +58,9 @@ func parseHeader(c *compiler, d *conf.Directive) (h header, err error) {
 }
 
 // applies reports whether the field is added to the final header.
-func (h header) applies(x *exchange) bool { return h.always || cachectl.AddHeaderStatus(x.Status) }
+func (h header) applies(x *exchange) bool {
+	return !x.withheld && (h.always || cachectl.AddHeaderStatus(x.Status))
+}
 
 // addHeaders adds the header fields to a final header. Those without "always" are added only
 // for nginx's list of statuses. An empty value adds nothing. Last-Modified and ETag replace an

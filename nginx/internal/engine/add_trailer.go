@@ -43,7 +43,7 @@ func sendTrailers(x *exchange) {
 	h := x.Header
 	for _, t := range *addTrailerSlot.of(x.level) {
 		if _, announced := h[http.TrailerPrefix+t.name]; announced {
-			if value := t.value.String(&x.Request); value != "" {
+			if value := t.value.String(&x.Request); value != "" && x.failedPattern() == 0 {
 				h.Add(http.TrailerPrefix+t.name, value)
 			}
 			if len(h[http.TrailerPrefix+t.name]) == 0 { // without a value, net/http makes an HTTP/2 stream that does not end

@@ -37,6 +37,7 @@ type exchange struct {
 	cleartext    bool     // it was sent without TLS to a port of TLS
 	named        bool     // the client has named a host
 	unanswered   bool     // the connection is closed without a response, and errStatus is logged
+	withheld     bool     // the response is a 500 in place of one that depends on a match which was given up
 	errStatus    int      // the status that an error page is sent with, 0 for its own
 	redirects    int      // internal redirects and changes of the path so far
 	uriRewritten bool     // the path was rewritten inside its location, which need not match it any more

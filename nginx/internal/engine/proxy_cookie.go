@@ -216,7 +216,7 @@ func samePath(path, from string) (before, rest string, ok bool) {
 func cookieAttribute(x *exchange, rules []cookieRule, value string, cut func(value, from string) (before, rest string, ok bool)) (string, bool) {
 	for _, rule := range rules {
 		if rule.re != nil {
-			if groups := x.matchResponse(rule.re, value); groups != nil {
+			if groups := x.match(rule.re, value); groups != nil {
 				x.Capture(groups, rule.re.Names())
 				return rule.to.String(&x.Request), true
 			}
@@ -231,7 +231,7 @@ func cookieAttribute(x *exchange, rules []cookieRule, value string, cut func(val
 
 func (rule *flagRule) fits(x *exchange, name string) bool {
 	if rule.re != nil {
-		groups := x.matchResponse(rule.re, name)
+		groups := x.match(rule.re, name)
 		if groups != nil {
 			x.Capture(groups, rule.re.Names())
 		}

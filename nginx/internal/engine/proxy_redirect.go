@@ -112,7 +112,7 @@ func (s *proxySettings) rewriteRedirects(x *exchange, h http.Header) {
 func (s *proxySettings) rewriteRedirect(x *exchange, location string) (string, bool) {
 	for _, rule := range s.redirects {
 		if rule.re != nil {
-			groups := x.matchResponse(rule.re, location)
+			groups := x.match(rule.re, location)
 			if groups == nil {
 				continue
 			}

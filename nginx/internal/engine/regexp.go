@@ -55,11 +55,43 @@ func (x *exchange) match(re *pcre.Regexp, text string) []string {
 	return groups
 }
 
-// matchResponse is match for a request that has a response already, which a failure only leaves unchanged.
-func (x *exchange) matchResponse(re *pcre.Regexp, text string) []string {
-	groups, err := re.Find(text)
-	if err != nil {
-		x.logPattern(err)
+// knownStatus is called before the header of a response is sent. If that, or a filter of the content, depends on a regular
+// expression that was given up, the response is a 500 without content in its place.
+func knownStatus(r *http.Request, status int, h http.Header) int {
+	x := exchangeOf(r.Context())
+	if x.engine.backtracks {
+		x.Status = status
+		evaluateHeaders(x, h)
 	}
-	return groups
+	if x.failedPattern() == 0 {
+		return status
+	}
+	x.withheld = true
+	clear(h)
+	h.Set("Content-Length", "0")
+	return http.StatusInternalServerError
+}
+
+// evaluateHeaders evaluates what the configuration adds to the final header, which is h so far.
+func evaluateHeaders(x *exchange, h http.Header) {
+	if x.proxy.responded {
+		hideHeaders(x, h.Clone())
+	}
+	for _, field := range *addHeaderSlot.of(x.level) {
+		if field.applies(x) {
+			_ = field.value.String(&x.Request)
+		}
+	}
+	if rule := expiresSlot.of(x.level); rule.variable != nil {
+		_ = rule.variable.String(&x.Request)
+	}
+}
+
+// breakOffUnknown ends a response, which can't be replaced any more, if a part of it depends on a regular expression that was
+// given up.
+func (x *exchange) breakOffUnknown() {
+	if !x.withheld && x.failedPattern() != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	_ = x.TakeFailure() // what was withheld depends on it once more
 }

@@ -149,3 +149,35 @@ func TestVariablesFailClosed(t *testing.T) {
 	}
 	equal(t, "a map that is used in time", s.get("/return?x=aaa").body, "none")
 }
+
+// A response whose header or content depends on a match that was given up is a 500 in its place.
+func TestResponsesFailClosed(t *testing.T) {
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", "http://old/"+strings.Repeat("a", 60)+"!")
+		w.Header().Set("Set-Cookie", strings.Repeat("a", 60)+"!=b")
+		_, _ = w.Write([]byte("proxied"))
+	}))
+	defer target.Close()
+	s := serve(t, map[string]string{"d.html": "served", "nginx.conf": `events {} http {
+		map $arg_x $name { default served; ~^(?!x)(a+)+$ other; }
+		server {
+			root .; types { text/html html; }
+			location = /header { add_header X-Name $name; alias d.html; }
+			location = /proxied { add_header X-Name $name; proxy_pass ` + target.URL + `; }
+			location = /always { add_header X-Name $name always; return 404; }
+			location = /expires { expires $name; alias d.html; }
+			location = /from { sub_filter_types *; sub_filter $name x; alias d.html; }
+			location = /to { sub_filter_types *; sub_filter e $name; alias d.html; }
+			location = /flags { proxy_cookie_flags ~^(?!x)(a+)+$ secure; proxy_pass ` + target.URL + `; }
+			location = /redirect { proxy_redirect ~^http://old/(?!x)(a+)+$ /; proxy_pass ` + target.URL + `; }
+			location = /trailer { add_trailer X-Name $name; alias d.html; }
+		} }`})
+	for _, path := range []string{"/header", "/proxied", "/always", "/expires", "/from", "/to", "/flags", "/redirect"} {
+		got := s.get(path + "?x=" + strings.Repeat("a", 60) + "!")
+		equal(t, path, fmt.Sprint(got.StatusCode, got.body, got.Header["X-Name"], got.Header["Set-Cookie"]), "500[] []")
+		equal(t, path+" as HEAD", s.request("HEAD", path+"?x="+strings.Repeat("a", 60)+"!").StatusCode, 500)
+	}
+	equal(t, "a map in time", s.get("/header?x=a").Header.Get("X-Name"), "other")
+	got := s.get("/trailer?x=" + strings.Repeat("a", 60) + "!")
+	equal(t, "a trailer", fmt.Sprint(got.StatusCode, got.body, got.Trailer), "200served"+fmt.Sprint(http.Header{}))
+}

@@ -5,22 +5,23 @@ import (
 	"net/http"
 
 	"github.com/culvert-go/culvert"
-	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/clientside"
 	httpheader "github.com/culvert-go/culvert/internal/header"
+	"github.com/culvert-go/culvert/internal/response"
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
 )
 
 // handler returns the handler of a socket. Error pages without freshness become uncacheable
 // outside of everything that the configuration sets, so that the configuration wins.
 func (e *Engine) handler(k *socket) http.Handler {
-	hooks := filters.OnResponse(filters.ResponseHooks{Header: finalHeader, Body: responseWriter, End: finishResponse})
+	hooks := &response.Hooks{Status: knownStatus, Header: finalHeader, Body: responseWriter, End: finishResponse}
 	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchangeOf(r.Context())
 		x.w = w
 		x.serve()
 	})
-	return proxyCredentials{&entrance{engine: e, socket: k, next: e.errorPages(hooks(inner))}}
+	outer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { response.Serve(inner, w, r, hooks) })
+	return proxyCredentials{&entrance{engine: e, socket: k, next: e.errorPages(outer)}}
 }
 
 // entrance begins the exchange of each request to a socket. It cleans the request's header as filters.Chain does, and keeps
@@ -276,12 +277,18 @@ func finalHeader(r *http.Request, status int, h http.Header) {
 	if x.HTTP.ProtoMajor == 1 && x.main == nil {
 		x.formatHeader(h)
 	}
+	x.breakOffUnknown()
 }
 
 // responseWriter is called when the body is about to be written.
 func responseWriter(r *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {
 	x := exchangeOf(r.Context())
-	return x.level.phases.write(x, w)
+	if x.withheld {
+		return response.Discard
+	}
+	transform := x.level.phases.write(x, w)
+	x.breakOffUnknown()
+	return transform
 }
 
 // finishResponse is called when the response is complete or has failed.
