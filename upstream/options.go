@@ -16,15 +16,12 @@ import (
 
 // Protocol is the protocol that a group's targets speak.
 //
-// HTTP/2 is run by net/http's client. Use it only with targets that do not attack their gateway, since
-// the client of Go 1.26 has two faults:
+// HTTP/2 is run by net/http's client. That of Go 1.26 does not end a stream whose target has sent a response without a body,
+// with a status below 300, and neither accepts the rest of the request's body nor resets the stream. The stream is open after
+// its exchange, until another stream of its connection ends.
 //
-//   - It locks up if a target opens the window of a stream beyond 2^31-1 bytes (RFC 9113 section 6.9.1).
-//     No exchange with any target of the same Transport ends then, by any timeout, and none releases
-//     its target. golang.org/x/net v0.62.0 has the fix for net/http's next version.
-//   - It does not end a stream whose target has sent a response without a body, with a status below 300,
-//     and neither accepts the rest of the request's body nor resets the stream. The stream is open after
-//     its exchange, until another stream of its connection ends.
+// A target that opens the window of a stream beyond 2^31-1 bytes ends its connection, with all exchanges over it
+// (RFC 9113 section 6.9.1).
 type Protocol int
 
 const (

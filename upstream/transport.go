@@ -123,6 +123,9 @@ func newTransportWithin(o Options, maxIdle int) *Transport {
 		// (golang/go#36026).
 		HTTP2: &http.HTTP2Config{SendPingTimeout: max(0, o.PingInterval), PingTimeout: max(0, o.PingInterval), WriteByteTimeout: max(0, o.WriteTimeout)},
 	}
+	if o.Protocol != HTTP1 {
+		guardWindows(t)
+	}
 	made := &Transport{o: o, http: t, run: boundHead(passUnused(limitConns(t, o), o), o)}
 	made.closer.close = made.CloseIdleConnections
 	if o.Protocol == HTTP1 {

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"golang.org/x/net/http2"
+
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
@@ -123,6 +125,35 @@ func TestConnectionsOfHTTP2(t *testing.T) {
 		}
 		if n := opened.Load(); n != tt.want {
 			t.Errorf("%s: %d connections, want %d", tt.path, n, tt.want)
+		}
+	}
+}
+
+// An upstream that opens the window of a stream beyond 2^31-1 bytes fails that request only (RFC 9113 section 6.9.1).
+func TestWindowOverflowOfHTTP2(t *testing.T) {
+	var requests atomic.Int32
+	upstream := wiretest.Target(t, func(p *wiretest.Peer) {
+		_, _ = io.ReadFull(p.R, make([]byte, len(http2.ClientPreface)))
+		f := http2.NewFramer(p, p.R)
+		for err := f.WriteSettings(); err == nil; {
+			var frame http2.Frame
+			if frame, err = f.ReadFrame(); err != nil || frame.Header().Type != http2.FrameHeaders {
+				continue
+			}
+			stream := frame.Header().StreamID
+			if requests.Add(1) > 1 {
+				err = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: []byte{0x88}, EndHeaders: true, EndStream: true}) // 200
+				continue
+			}
+			_ = f.WriteWindowUpdate(stream, 1<<31-1)
+			err = f.WriteWindowUpdate(stream, 1<<31-1)
+		}
+	})
+	s := serve(t, map[string]string{"nginx.conf": `events {} http { upstream u { server ` + upstream + ` max_fails=0; keepalive 4; }
+		server { location / { grpc_pass grpc://u; } } }`})
+	for i, want := range []int{502, 200, 200} {
+		if got := s.get("/"); got.StatusCode != want {
+			t.Errorf("request %d: status %d, want %d", i, got.StatusCode, want)
 		}
 	}
 }
