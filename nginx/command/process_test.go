@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/nginx"
 	"github.com/culvert-go/culvert/nginx/command"
 )
 
@@ -25,9 +27,16 @@ const asNginx = "CULVERT_TEST_AS_NGINX"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asNginx) != "" {
-		os.Exit(command.Run(os.Args[1:], os.Stdout, os.Stderr))
+		program := nginx.Options{Handlers: map[string]http.Handler{"stuck": http.HandlerFunc(stuck)}}
+		os.Exit(command.RunWith(program, os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
+}
+
+// stuck is a handler that never returns, and has told its client so.
+func stuck(w http.ResponseWriter, _ *http.Request) {
+	w.WriteHeader(http.StatusEarlyHints)
+	select {}
 }
 
 // process is a running server of the configuration nginx.conf in dir.
@@ -210,6 +219,40 @@ func TestTermCutsRequests(t *testing.T) {
 		}
 		p.ended()
 		release()
+	}
+}
+
+// A handler that does not return is waited for a short time only, and not at all at a second signal.
+func TestStopOfStuckHandlers(t *testing.T) {
+	for _, test := range []struct {
+		signals []os.Signal
+		logs    string
+	}{
+		{[]os.Signal{syscall.SIGTERM}, "handlers have not returned 5s after their requests were cut, exiting"},
+		{[]os.Signal{syscall.SIGTERM, syscall.SIGTERM}, "handlers have not returned at another signal to stop, exiting"},
+		{[]os.Signal{syscall.SIGQUIT, syscall.SIGINT}, "handlers have not returned 5s after their requests were cut, exiting"},
+		{[]os.Signal{syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGINT}, "handlers have not returned at another signal to stop, exiting"},
+	} {
+		t.Run(fmt.Sprint(test.signals), func(t *testing.T) {
+			t.Parallel()
+			p := startProcess(t, "server { listen ADDRESS; location / { culvert_handler stuck; } }")
+			client := wiretest.Dial(t, p.address)
+			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			client.Receive("HTTP/1.1 103 ")
+			for i, s := range test.signals {
+				p.signal(s)
+				if i < len(test.signals)-1 {
+					p.eventually("stopped listening", func() bool {
+						conn, err := net.Dial("tcp", p.address)
+						return err != nil || conn.Close() != nil
+					})
+				}
+			}
+			p.ended()
+			if log := p.file("error.log"); !strings.Contains(log, test.logs) {
+				t.Errorf("the log lacks %q:\n%s", test.logs, log)
+			}
+		})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/culvert-go/culvert/nginx"
 	"github.com/culvert-go/culvert/nginx/internal/syserror"
@@ -134,25 +135,61 @@ func emerg(s *nginx.Server, err error) {
 	s.Logger().Log(context.Background(), nginx.LevelEmerg, err.Error())
 }
 
+// stopWait is how long a stop waits for what it has cut: WebSockets have three seconds to return a Close frame, and
+// handlers of the program may ignore that their requests have ended.
+const stopWait = 5 * time.Second
+
 // stop ends everything at once.
-func stop(p *process, _ <-chan os.Signal) { _ = p.server.Close() }
+func stop(p *process, signals <-chan os.Signal) {
+	closed := make(chan struct{})
+	go func() { defer close(closed); _ = p.server.Close() }()
+	p.awaitStop(closed, signals)
+}
 
 // quit ends the server when all requests and tunnels have ended. A signal to stop cuts that
 // short.
 func quit(p *process, signals <-chan os.Signal) {
 	ctx, cut := context.WithCancel(context.Background())
 	defer cut()
-	go func() {
-		for {
-			select {
-			case received := <-signals:
-				if cuts(received) {
-					cut()
-				}
-			case <-ctx.Done():
+	closed := make(chan struct{})
+	go func() { defer close(closed); _ = p.server.Shutdown(ctx) }()
+	if !awaitUnlessCut(closed, signals) {
+		cut()
+		p.awaitStop(closed, signals)
+	}
+}
+
+// awaitUnlessCut waits for the end of the server, and reports whether no signal to stop was received before.
+func awaitUnlessCut(closed <-chan struct{}, signals <-chan os.Signal) bool {
+	for {
+		select {
+		case <-closed:
+			return true
+		case received := <-signals:
+			if cuts(received) {
+				return false
+			}
+		}
+	}
+}
+
+// awaitStop waits for the end of a server that was stopped, for stopWait or until another signal to stop: the process then
+// exits beside handlers that still run.
+func (p *process) awaitStop(closed <-chan struct{}, signals <-chan os.Signal) {
+	late := time.NewTimer(stopWait)
+	defer late.Stop()
+	for {
+		select {
+		case <-closed:
+			return
+		case <-late.C:
+			p.server.Logger().Error("handlers have not returned " + stopWait.String() + " after their requests were cut, exiting")
+			return
+		case received := <-signals:
+			if cuts(received) {
+				p.server.Logger().Error("handlers have not returned at another signal to stop, exiting")
 				return
 			}
 		}
-	}()
-	_ = p.server.Shutdown(ctx)
+	}
 }
