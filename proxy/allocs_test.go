@@ -101,14 +101,15 @@ func TestAllocationsOfAnExchange(t *testing.T) {
 	}
 }
 
-// endToEnd returns what sends a GET to package server in front of the proxy, and reads the response.
-func endToEnd(t testing.TB) func() {
-	p := newProxy(t, ownExchange, proxy.Options{Upstream: groupAt(t, upstream.Options{}, quietTarget(t, 0))})
+// endToEnd returns what sends a GET to package server in front of the proxy, and reads the response. keepNames has both keep
+// the names of fields.
+func endToEnd(t testing.TB, keepNames bool) func() {
+	p := newProxy(t, ownExchange, proxy.Options{Upstream: groupAt(t, upstream.Options{}, quietTarget(t, 0)), KeepFieldNames: keepNames})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server.Server{Handler: filters.NewChain().Then(p)}
+	s := &server.Server{Handler: filters.NewChain().Then(p), KeepFieldNames: keepNames}
 	ended := make(chan error)
 	go func() { ended <- s.Serve(l) }()
 	t.Cleanup(func() { _ = s.Close(); <-ended })
@@ -143,16 +144,18 @@ func TestAllocationsEndToEnd(t *testing.T) {
 		t.Log("the race detector's would be counted")
 		return
 	}
-	do := endToEnd(t)
-	do()
-	if n := testing.AllocsPerRun(1000, do); n > 2 {
-		t.Errorf("%v allocations, at most 2", n)
+	for _, keepNames := range []bool{false, true} {
+		do := endToEnd(t, keepNames)
+		do()
+		if n := testing.AllocsPerRun(1000, do); n > 2 {
+			t.Errorf("names kept: %v: %v allocations, at most 2", keepNames, n)
+		}
 	}
 }
 
 // BenchmarkEndToEnd is TestAllocationsEndToEnd's exchange.
 func BenchmarkEndToEnd(b *testing.B) {
-	do := endToEnd(b)
+	do := endToEnd(b, false)
 	b.ReportAllocs()
 	for b.Loop() {
 		do()

@@ -67,6 +67,7 @@ type forwarding struct {
 	url      url.URL
 	header   http.Header
 	values   []string // header's
+	spelt    []string // memory for outbound's FieldNames
 
 	names      fieldnames.Upgrade // if they are kept; Received is that of the last response
 	unobserved http.Header        // of each attempt, before Options.OnAttempt; nil: that was not called yet
@@ -80,10 +81,11 @@ func (f *forwarding) free() {
 	if f.held {
 		return
 	}
-	header, values := f.header, f.values[:0]
+	header, values, spelt := f.header, f.values[:0], f.spelt[:0]
 	clear(header)
 	clear(values[:cap(values)])
-	*f = forwarding{header: header, values: values}
+	clear(spelt[:cap(spelt)])
+	*f = forwarding{header: header, values: values, spelt: spelt}
 	forwardings.Put(f)
 }
 

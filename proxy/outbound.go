@@ -87,9 +87,21 @@ func (f *forwarding) newOutbound(in *http.Request, protocol, scheme string) *Out
 	out.RequestURI = ""
 	f.outbound = Outbound{In: in, Out: out, body: out.Body}
 	if f.p.o.KeepFieldNames {
-		f.outbound.FieldNames = fieldnames.Of(in.Context())
+		f.outbound.FieldNames = f.copyNames(fieldnames.Of(in.Context()))
 	}
 	return &f.outbound
+}
+
+// copyNames copies names into memory that f has, with room for those that a hook adds.
+func (f *forwarding) copyNames(names fieldnames.List) []string {
+	if names == nil {
+		return nil
+	}
+	if f.spelt == nil {
+		f.spelt = make([]string, 0, 32)
+	}
+	f.spelt = append(f.spelt, names...)
+	return f.spelt
 }
 
 // copyHeader is http.Header.Clone into memory that f has.

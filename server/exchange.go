@@ -27,7 +27,7 @@ type exchange struct {
 	headerSize int  // of the request
 	pipelined  bool // the request was received with the one before
 
-	values [8]string // memory for the request's fields, unless lent has more
+	values [8]string // memory for the request's fields and their names, unless lent has more
 
 	refusal *Refusal // no handler sees the request
 

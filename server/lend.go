@@ -15,7 +15,7 @@ import (
 // lent is memory that is used with an exchange again and again.
 type lent struct {
 	fields, reply       http.Header // of the request and of the response
-	values, replyValues [16]string  // theirs
+	values, replyValues [32]string  // theirs, and the names that are kept
 }
 
 var exchanges = sync.Pool{New: func() any {

@@ -38,7 +38,7 @@ func Returns(v any) bool {
 type Lender interface {
 	// Hold has the memory of this request, the writer included, not used again.
 	Hold()
-	// Memory returns memory for the values of the response's header; nil for none. It is good as long as the writer.
+	// Memory returns memory for the values and names of the response's header; nil for none. It is good as long as the writer.
 	Memory() []string
 }
 

@@ -17,7 +17,7 @@ type Call struct {
 	Request *http.Request
 	// Header is the empty map that the header of the response is read into; nil means a new one.
 	Header http.Header
-	// Memory is for the values of Header, if they fit; nil for none.
+	// Memory is for the values of Header and for Received, if they fit; nil for none.
 	Memory []string
 	// Names spell and order the fields of Request; Host, Content-Length, Transfer-Encoding, Trailer and Connection among them
 	// are the places of what Do writes for these. nil means http.Transport's names and order.

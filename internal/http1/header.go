@@ -30,7 +30,7 @@ type header struct {
 
 	request *Incoming // that the section is of; nil for a response
 	lines   []byte    // of the section, put together where it does not stand in the buffer as a whole
-	memory  []string  // for values, if they fit: given by the caller for one section
+	memory  []string  // for values and names, if they fit: given by the caller for one section
 	values  []string
 }
 
@@ -144,15 +144,7 @@ func (h *header) parseFields(rest string) error {
 	if rest != "" && (rest[0] == ' ' || rest[0] == '\t') {
 		return malformed("initial header line", rest)
 	}
-	if n := strings.Count(rest, "\n"); n <= cap(h.memory) {
-		h.values, h.memory = h.memory[:0], nil // they are the fields' from now on
-	} else {
-		h.values = make([]string, 0, n)
-	}
-	h.names = nil
-	if h.named {
-		h.names = make(fieldnames.List, 0, strings.Count(rest, "\n"))
-	}
+	h.makeRoom(strings.Count(rest, "\n"))
 	var line string
 	for {
 		if line, rest = h.cutField(rest); line != "" {
@@ -166,6 +158,22 @@ func (h *header) parseFields(rest string) error {
 		if line == "" {
 			return nil
 		}
+	}
+}
+
+// makeRoom makes room for the values, and for the names if they are kept, of so many fields.
+func (h *header) makeRoom(fields int) {
+	need := fields
+	if h.named {
+		need += fields
+	}
+	room := h.memory
+	if h.memory = nil; need > cap(room) { // else it is the fields' from now on
+		room = make([]string, need)
+	}
+	h.values, h.names = room[:0:fields], nil
+	if h.named {
+		h.names = room[fields:fields:need]
 	}
 }
 

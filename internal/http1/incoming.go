@@ -24,7 +24,7 @@ type Incoming struct {
 	Names     fieldnames.List
 	// Size is how many bytes the section has.
 	Size int
-	// Memory is for the values of Fields, if they fit. It is used for one request.
+	// Memory is for the values of Fields and for Names, if they fit. It is used for one request.
 	Memory []string
 
 	header      header

@@ -53,6 +53,8 @@ type exchange struct {
 
 	within []*middleware // that the request is served inside, the innermost last
 
+	namesRoom [32]string // memory for the names of the response's header, if they fit
+
 	// The states of the modules.
 	charset charsetState
 	gzip    gzipState

@@ -33,7 +33,7 @@ func (x *exchange) formatHeader(h http.Header) {
 func (x *exchange) headerNames() fieldnames.List {
 	upstream := x.upstreamNames()
 	added := *addHeaderSlot.of(x.level)
-	names := make(fieldnames.List, 0, 24+len(upstream)+len(added))
+	names := fieldnames.List(x.namesRoom[:0])
 	unless := func(theirs bool, name string) {
 		if !theirs || !upstream.Has(name) {
 			names = append(names, name)
@@ -66,10 +66,17 @@ func (x *exchange) headerNames() fieldnames.List {
 	names = append(names, "Proxy-Authenticate", "ETag", "Allow")
 	own("Expires")
 	own("Cache-Control")
-	for _, a := range slices.Concat(added, *addTrailerSlot.of(x.level)) {
-		names = append(names, a.spelt)
-	}
+	names = appendSpelt(names, added)
+	names = appendSpelt(names, *addTrailerSlot.of(x.level))
 	return append(names, "Set-Cookie", "P3P", "Content-Encoding", "Accept-Ranges", "Content-Range")
+}
+
+// appendSpelt appends the names of headers as the configuration spells them.
+func appendSpelt(names fieldnames.List, headers []header) fieldnames.List {
+	for _, h := range headers {
+		names = append(names, h.spelt)
+	}
+	return names
 }
 
 // upstreamNames returns the names of the fields that are an upstream's.

@@ -134,7 +134,7 @@ func (p *passRule) rewrite(x *exchange, o *proxy.Outbound) {
 		}
 	}
 	p.target(x, out.URL)
-	o.FieldNames = append(slices.Clip(p.names), o.FieldNames...)
+	o.FieldNames = slices.Insert(o.FieldNames, 0, p.names...)
 }
 
 // withoutFields returns what a Connection says beside h: its options but for the names of fields that the request has. The next
