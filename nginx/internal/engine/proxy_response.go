@@ -63,7 +63,7 @@ func (p *passRule) modifyResponse(a *proxy.Response) {
 		setContentType(x, a.Header)
 	}
 	if a.Header["Content-Type"] != nil {
-		x.w.Header().Del("Content-Type") // an X-Accel-Redirect that led here may have set one
+		delete(x.w.Header(), "Content-Type") // an X-Accel-Redirect that led here may have set one
 	}
 	if !s.ignored["X-Accel-Charset"] {
 		x.charset.accel = a.Header.Get("X-Accel-Charset")

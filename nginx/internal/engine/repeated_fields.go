@@ -2,6 +2,7 @@ package engine
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -30,8 +31,8 @@ var single = []string{"Content-Type", "Date", "Etag", "Expires", "Last-Modified"
 
 // ignoreRepeated drops further lines of fields of which there is one.
 func ignoreRepeated(h http.Header) {
-	for _, name := range single {
-		if lines := h[name]; len(lines) > 1 {
+	for name, lines := range h {
+		if len(lines) > 1 && slices.Contains(single, name) {
 			h[name] = lines[:1]
 		}
 	}
