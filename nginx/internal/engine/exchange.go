@@ -27,6 +27,7 @@ type exchange struct {
 	w       http.ResponseWriter // the client's
 
 	main    *exchange // the exchange of a subrequest's parent, nil for a client's request
+	apart   bool      // it runs beside its parent: nothing that changes is shared with it
 	nesting int       // the number of exchanges around a subrequest
 	parts   partState
 	entry   string    // the named location that a subrequest begins in; "": that of its path
@@ -68,9 +69,9 @@ type exchange struct {
 	userid  useridState
 }
 
-// root returns the exchange of the client's request that x serves a part of.
+// root returns the exchange that x serves a part of, and that has what such parts share: that of the client's request, or of a copy of it.
 func (x *exchange) root() *exchange {
-	for x.main != nil {
+	for x.main != nil && !x.apart {
 		x = x.main
 	}
 	return x

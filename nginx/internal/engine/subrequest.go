@@ -54,6 +54,7 @@ func (x *exchange) branch(ctx context.Context, target string) *exchange {
 		args = x.Args
 	}
 	x.derive(sub, ctx, uri, args, nil)
+	sub.apart = true
 	return sub
 }
 
@@ -77,7 +78,7 @@ func (x *exchange) derive(sub *exchange, ctx context.Context, uri, args string, 
 
 // partState is that of an exchange and its subrequests.
 type partState struct {
-	made    int  // subrequests of a client's request
+	made    int  // subrequests of a client's request, or of a copy of it
 	broken  bool // the response of a subrequest is incomplete
 	written int64
 }
