@@ -13,6 +13,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientbody"
+	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/record"
 )
 
@@ -102,7 +103,7 @@ func (b *basicAuth) serve(w http.ResponseWriter, r *http.Request, next http.Hand
 
 // authenticate returns the user of r, if the password is the user's.
 func (b *basicAuth) authenticate(w http.ResponseWriter, r *http.Request) (user string, ok bool, err error) {
-	user, password, ok := r.BasicAuth()
+	user, password, ok := header.BasicAuth(r)
 	if !ok || len(r.Header["Authorization"]) > 1 || !validCredential(user) || !validCredential(password) {
 		return "", false, nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/client"
+	"github.com/culvert-go/culvert/internal/header"
 )
 
 // CombinedLog returns a filter that writes one line for each request to w in
@@ -41,7 +42,7 @@ func CombinedLog(w io.Writer) culvert.Filter {
 func combinedLine(b []byte, r *http.Request, o Observation) []byte {
 	user := o.Result.User
 	if user == "" {
-		user, _, _ = r.BasicAuth()
+		user, _, _ = header.BasicAuth(r)
 	}
 	b = appendEscaped(b, clientHost(r))
 	b = append(b, " - "...)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	httpheader "github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/htpasswd"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
@@ -56,7 +57,7 @@ func byPassword(x *exchange, w http.ResponseWriter) (v verdict, status int) {
 	if realm == "off" {
 		return declined, 0
 	}
-	user, password, ok := x.HTTP.BasicAuth()
+	user, password, ok := httpheader.BasicAuth(x.HTTP)
 	if !ok || user == "" {
 		x.logError("no user/password was provided for basic authentication")
 		return askForPassword(x, w, realm)

@@ -85,7 +85,7 @@ func TestTunnelWithPassword(t *testing.T) {
 		server { access_log access.log user; auth_basic realm; auth_basic_user_file passwords; tunnel_pass; } }`})
 	given := "Basic " + base64.StdEncoding.EncodeToString([]byte("u:p")) + "\r\n"
 	for fields, want := range map[string]string{
-		"": "407", "Authorization: " + given: "407", "Proxy-Authorization: " + given: "200",
+		"": "407", "Authorization: " + given: "407", "Proxy-Authorization: " + given: "200", "Proxy-Authorization: " + strings.Replace(given, " ", "  ", 1): "200",
 	} {
 		client := wiretest.Dial(t, s.first)
 		client.Send(connectTo(target, fields))

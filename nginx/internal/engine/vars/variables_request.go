@@ -3,6 +3,7 @@ package vars
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"github.com/culvert-go/culvert/internal/header"
 	"net"
 	"strconv"
 	"strings"
@@ -124,7 +125,7 @@ func pipe(r *Request) string {
 }
 
 func remoteUser(r *Request) string {
-	user, _, _ := r.HTTP.BasicAuth()
+	user, _, _ := header.BasicAuth(r.HTTP)
 	return user
 }
 
