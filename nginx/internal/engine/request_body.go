@@ -9,6 +9,7 @@ import (
 	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/replay"
+	"github.com/culvert-go/culvert/internal/spool"
 )
 
 // readBody reads the request's body before the upstream is asked, as nginx does: a slow client holds no upstream, and each
@@ -106,6 +107,7 @@ func (x *exchange) dropTrailers() {
 func (x *exchange) bodyFailed(w http.ResponseWriter, err *culvert.Error) int {
 	x.HTTP.Body = clientbody.Broken{Err: err.Err}
 	var tooLarge *http.MaxBytesError
+	var disk *spool.DiskError
 	switch {
 	case err.Kind == culvert.ClientGone:
 		logProxy(x, "", err)
@@ -113,6 +115,8 @@ func (x *exchange) bodyFailed(w http.ResponseWriter, err *culvert.Error) int {
 		return http.StatusBadRequest
 	case errors.As(err, &tooLarge):
 		x.logError("client intended to send too large chunked body")
+	case errors.As(err, &disk):
+		x.logAt(levelCrit, err.Error()+" while reading client request body", "")
 	default:
 		x.logAt(levelInfo, err.Error()+" while reading client request body", "")
 	}

@@ -184,3 +184,14 @@ func TestEmptyChunkedLength(t *testing.T) {
 		t.Errorf("sent %q", got)
 	}
 }
+
+// A body that can't be written to a disk is an incident, and no client's doing.
+func TestBodyDiskFailure(t *testing.T) {
+	s := serve(t, with(server(`client_body_buffer_size 8; client_body_temp_path file/sub; location / { proxy_pass http://127.0.0.1:1; }`), "file", ""))
+	body := strings.Repeat("x", 100)
+	got := s.send("POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 100\r\n\r\n" + body)
+	equal(t, "status", got.StatusCode, 500)
+	if log := s.errors.String(); !strings.Contains(log, "[crit]") || !strings.Contains(log, "body on disk") || !strings.Contains(log, "while reading client request body") {
+		t.Errorf("the error log has %q", log)
+	}
+}
