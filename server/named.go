@@ -59,17 +59,17 @@ func (w *writer) freezeNamed() {
 
 // appendMarked appends the handler's fields and Date, and marks the places of those that are written later.
 func (w *writer) appendMarked(b []byte, placed []string) []byte {
-	names, dated := w.format.Names, w.set.date
+	dated, own := w.set.date, ""
 	if !dated {
-		placed = append(placed, "Date")
+		own = "Date"
 	}
-	for name, value := range names.Lines(w.header, placed...) {
-		if !dated && (name == "Date" || name > "Date" && !names.Has("Date") && !names.Has(name)) {
-			b, dated = appendDate(b), true
-		}
+	for name, value := range w.format.Names.LinesAround(own, w.header, placed...) {
 		start := len(b)
 		switch {
-		case name == "Date" && !w.set.date:
+		case name == own:
+			if !dated {
+				b, dated = appendDate(b), true
+			}
 		case slices.Contains(placed, name):
 			if !w.marked(name) {
 				w.marks = append(w.marks, mark{name, start, start})
@@ -79,9 +79,6 @@ func (w *writer) appendMarked(b []byte, placed []string) []byte {
 				w.marks = append(w.marks, mark{"Keep-Alive", start, len(b)})
 			}
 		}
-	}
-	if !dated {
-		b = appendDate(b)
 	}
 	return b
 }

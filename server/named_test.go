@@ -27,6 +27,11 @@ func TestHeaderFormat(t *testing.T) {
 			header: http.Header{"Etag": {"e"}, "X-B": {"1", "2"}, "X-A": {"3"}, "Date": {date}, "Content-Type": {"t"}, "Connection": {"x"}},
 			want:   "200 OK\r\nX-b: 1\r\nX-b: 2\r\nDate: " + date + "\r\nContent-Length: 2\r\nETag: e\r\nConnection: x\r\nx-A: 3\r\nContent-Type: t",
 		},
+		"without a date among the others": {
+			format: fieldnames.Format{Names: names("X-A etag")},
+			header: http.Header{"X-A": {"3"}, "Etag": {"e"}, "Alpha": {"1"}, "date": {date}, "Date": nil, "Content-Type": nil},
+			want:   "200 OK\r\nContent-Length: 2\r\nX-A: 3\r\netag: e\r\nAlpha: 1\r\ndate: " + date,
+		},
 		"without places": {
 			format:  fieldnames.Format{Names: names("X-A")},
 			header:  http.Header{"X-A": {"3"}, "Date": {date}, "Content-Length": {"2"}},

@@ -20,10 +20,16 @@ type List []string
 // fields placed, which are canonical keys: the pair of such a key with "" stands for what the caller writes there. The others
 // are in the order of their keys.
 func (n List) Lines(h http.Header, placed ...string) iter.Seq2[string, string] {
+	return n.LinesAround("", h, placed...)
+}
+
+// LinesAround is Lines with a place for one more field, which h does not have: own is its canonical key. Without a name its
+// place is among the others, in the order of their keys. "" is none.
+func (n List) LinesAround(own string, h http.Header, placed ...string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		var room [few]field
 		var foundRoom [2 * few]int
-		t, found := newTable(room[:0], h, placed), foundRoom[:0]
+		t, found := newTable(room[:0], own, h, placed), foundRoom[:0]
 		for _, name := range n {
 			i := t.find(name)
 			if found = append(found, i); i >= 0 {

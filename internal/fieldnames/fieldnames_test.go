@@ -43,6 +43,27 @@ func TestLinesOfManyFields(t *testing.T) {
 	}
 }
 
+// The place of the caller's own field is where it is named, and else among the fields that have no name.
+func TestLinesAround(t *testing.T) {
+	h := http.Header{"Etag": {"1"}, "date": {"2"}, "Alpha": {"3"}, "Zeta": {"4"}}
+	for _, c := range []struct {
+		names List
+		want  []string
+	}{
+		{List{"zeta"}, []string{"zeta 4", "Alpha 3", "Date ", "Etag 1", "date 2"}},
+		{List{"zeta", "Etag", "alpha"}, []string{"zeta 4", "Etag 1", "alpha 3", "Date ", "date 2"}},
+		{List{"zeta", "dATE", "alpha"}, []string{"zeta 4", "Date ", "alpha 3", "Etag 1", "date 2"}},
+	} {
+		var got []string
+		for name, value := range c.names.LinesAround("Date", h) {
+			got = append(got, name+" "+value)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q, want %q", c.names, got, c.want)
+		}
+	}
+}
+
 // Two names that are no tokens are those of two fields if they differ.
 func TestLinesOfInvalidNames(t *testing.T) {
 	h := http.Header{"a b": {"1"}, "A B": {"2"}}
@@ -57,6 +78,9 @@ func TestLinesAllocateNothing(t *testing.T) {
 	names := List{"ETag", "P3P", "x-ip", "X-IP", "Content-Length"}
 	if n := testing.AllocsPerRun(100, func() {
 		for name, value := range names.Lines(h, "Content-Length") {
+			_, _ = name, value
+		}
+		for name, value := range names.LinesAround("Date", h, "Content-Length") {
 			_, _ = name, value
 		}
 	}); n != 0 {

@@ -23,13 +23,20 @@ type field struct {
 	key    string
 	values []string // those that are left
 	named  int      // how many names of the field are left
-	placed bool     // the caller writes it
+	placed bool     // the caller writes it; with a value also if it has no name
 	odd    bool     // its key is not canonical, so that it has no name
 }
 
-// newTable returns a table of the fields of h, and of those that are placed, in the memory of room if they fit.
-func newTable(room []field, h http.Header, placed []string) (t table) {
+// ownLine is the line of the caller's own field.
+var ownLine = []string{""}
+
+// newTable returns a table of own, if that is not "", of the fields of h, and of those that are placed, in the memory of room
+// if they fit.
+func newTable(room []field, own string, h http.Header, placed []string) (t table) {
 	t.fields = room
+	if own != "" {
+		t.fields = append(t.fields, field{key: own, values: ownLine, placed: true})
+	}
 	for _, key := range placed {
 		t.fields = append(t.fields, field{key: key, placed: true})
 	}
@@ -71,6 +78,7 @@ func (f *field) hasName(name string) bool {
 // yieldNext calls yield with the lines for the next name of the field: one, or for its last name all that are left.
 func (f *field) yieldNext(name string, yield func(string, string) bool) bool {
 	if f.placed {
+		f.values = nil
 		return yield(f.key, "")
 	}
 	n := len(f.values)
