@@ -36,14 +36,18 @@ type MirrorOptions struct {
 	// MaxInFlight bounds the copies that run at a time; 0 means 64. A request beyond that
 	// is not copied, so that the original never waits for a copy.
 	MaxInFlight int
+	// Upgrades has upgrades and CONNECT copied, too. Their copies open no tunnel: they are without
+	// Upgrade and Connection, and a copy of CONNECT is a GET without a body. false means that
+	// such a request is not copied: a client that sends an Upgrade decides so that there is no copy.
+	Upgrades bool
 	// Timeout bounds the time of a copy; 0 means 30 seconds.
 	Timeout time.Duration
 }
 
 // Mirror sends copies of requests to a second handler, on goroutines of its own. The copy of
 // a request without a body is sent at once, any other one when the next handler has read
-// the original's body to its end. Upgrades and CONNECT are not copied. A Mirror is safe for
-// concurrent use, and must be closed.
+// the original's body to its end. Upgrades and CONNECT are copied only with
+// MirrorOptions.Upgrades. A Mirror is safe for concurrent use, and must be closed.
 type Mirror struct {
 	o       MirrorOptions
 	running gate.Gate
@@ -94,11 +98,12 @@ func (m *Mirror) Close(ctx context.Context) error {
 // Filter is a Filter that copies the requests.
 func (m *Mirror) Filter(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header["Upgrade"] != nil || r.Method == http.MethodConnect || m.o.Share < 1 && random.Float64() >= m.o.Share {
+		tunnel := r.Header["Upgrade"] != nil || r.Method == http.MethodConnect
+		if tunnel && !m.o.Upgrades || m.o.Share < 1 && random.Float64() >= m.o.Share {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
+		if r.Method == http.MethodConnect || r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
 			m.send(m.clone(r), nil)
 			next.ServeHTTP(w, r)
 			return
@@ -126,7 +131,22 @@ func (m *Mirror) clone(r *http.Request) *http.Request {
 	if m.o.Context != nil {
 		ctx = m.o.Context(ctx, r)
 	}
-	return r.Clone(ctx)
+	c := r.Clone(ctx)
+	if r.Header["Upgrade"] != nil || r.Method == http.MethodConnect {
+		withoutTunnel(c)
+	}
+	return c
+}
+
+// withoutTunnel turns a request for a tunnel, of which r is a copy, into one for a response.
+func withoutTunnel(r *http.Request) {
+	delete(r.Header, "Upgrade")
+	delete(r.Header, "Connection")
+	delete(r.Header, ":protocol")
+	if r.Method == http.MethodConnect {
+		r.Method = http.MethodGet
+		delete(r.Header, "Content-Length")
+	}
 }
 
 // send runs a copy on a goroutine of its own, unless too many are running or m is closed.

@@ -2,7 +2,7 @@ package engine
 
 import "github.com/culvert-go/culvert/cachectl"
 
-// culvertExpireErrorsModule says whether error pages without freshness expire at once. nginx has no such directive: its pages say
+// culvertExpireErrorsModule has error pages without freshness expire at once, or not. nginx has no such directive: its pages say
 // nothing, so that browsers may keep a 404 or a 410.
 var culvertExpireErrorsModule = module{
 	directives: []directive{

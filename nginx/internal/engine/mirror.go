@@ -56,7 +56,8 @@ func makeMirrors(c *compiler, l *level) error {
 	rule.made = nil
 	for _, target := range rule.targets {
 		m, err := filters.NewMirror(filters.MirrorOptions{
-			MaxBody: maxMirrored,
+			MaxBody:  maxMirrored,
+			Upgrades: true, // as in nginx: no client decides that there is no copy
 			Context: func(ctx context.Context, r *http.Request) context.Context {
 				return exchangeOf(r.Context()).branch(ctx, target).HTTP.Context()
 			},

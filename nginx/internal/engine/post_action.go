@@ -32,6 +32,7 @@ func postAction(c *compiler, l *level, d *conf.Directive) error {
 	}
 	m, err := filters.NewMirror(filters.MirrorOptions{
 		MaxInFlight: maxActions,
+		Upgrades:    true, // no client decides that there is none
 		Context: func(ctx context.Context, r *http.Request) context.Context {
 			return exchangeOf(r.Context()).action(ctx, target).HTTP.Context()
 		},
