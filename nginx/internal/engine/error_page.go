@@ -118,6 +118,7 @@ func (e *errorPageRule) serve(x *exchange) int {
 		x.errStatus = http.StatusFound
 	}
 	x.w.Header().Set("Location", target)
+	x.madeAbsolute = false // the Location that it replaces may have been
 	if x.refreshes(x.errStatus, true) {
 		x.refresh(x.w)
 	} else {

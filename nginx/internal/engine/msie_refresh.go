@@ -30,7 +30,9 @@ func (x *exchange) refresh(w http.ResponseWriter) {
 	h := w.Header()
 	to := h.Get("Location")
 	if _, rest, ok := strings.Cut(to, "://"); ok && x.madeAbsolute {
-		to = rest[strings.IndexByte(rest, '/'):] // as the configuration has it
+		if i := strings.IndexByte(rest, '/'); i >= 0 {
+			to = rest[i:] // as the configuration has it
+		}
 	}
 	page := `<html><head><meta http-equiv="Refresh" content="0; URL=` + route.EscapeRefresh(to) + "\"></head><body></body></html>\r\n"
 	h.Del("Location")
