@@ -128,9 +128,12 @@ func (e *errorPageRule) serve(x *exchange) int {
 }
 
 // becomeGET turns the request into a GET without content: its content was meant for the location
-// that failed.
+// that failed. So were the credentials of a CONNECT, which are a proxy's.
 func becomeGET(x *exchange) {
 	r := x.HTTP.Clone(x.HTTP.Context())
+	if r.Method == http.MethodConnect {
+		r.Header.Del("Authorization")
+	}
 	r.Method, r.Body, r.ContentLength, r.TransferEncoding = http.MethodGet, http.NoBody, 0, nil
 	r.Header.Del("Content-Length")
 	x.HTTP = r

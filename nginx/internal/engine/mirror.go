@@ -62,9 +62,7 @@ func makeMirrors(c *compiler, l *level) error {
 				return exchangeOf(r.Context()).branch(ctx, target).HTTP.Context()
 			},
 			To: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				sub := exchangeOf(r.Context())
-				sub.HTTP = r
-				sub.serveSubrequest()
+				exchangeOf(r.Context()).serveCopy(r)
 			}),
 		})
 		if err != nil {

@@ -37,9 +37,7 @@ func postAction(c *compiler, l *level, d *conf.Directive) error {
 			return exchangeOf(r.Context()).action(ctx, target).HTTP.Context()
 		},
 		To: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			sub := exchangeOf(r.Context())
-			sub.HTTP = r
-			sub.serveSubrequest()
+			exchangeOf(r.Context()).serveCopy(r)
 		}),
 	})
 	if err != nil {

@@ -58,6 +58,16 @@ func (x *exchange) branch(ctx context.Context, target string) *exchange {
 	return sub
 }
 
+// serveCopy serves x, which branch has made, as r, a copy of the client's request. It has no credentials of a CONNECT: they are a
+// proxy's, and what r leads to is none.
+func (x *exchange) serveCopy(r *http.Request) {
+	if x.HTTP.Method == http.MethodConnect {
+		r.Header.Del("Authorization")
+	}
+	x.HTTP = r
+	x.serveSubrequest()
+}
+
 // derive makes sub an exchange of another path for x's client.
 func (x *exchange) derive(sub *exchange, ctx context.Context, uri, args string, out io.Writer) {
 	clientside.Hold(x.w)

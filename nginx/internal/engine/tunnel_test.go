@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"encoding/base64"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -102,6 +104,26 @@ func TestTunnelWithPassword(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// The credentials of a CONNECT, which are a proxy's, reach no server behind an error page, a mirror or a post_action.
+func TestTunnelPasswordStaysHere(t *testing.T) {
+	leaktest.Check(t)
+	seen := make(chan string, 1)
+	backend := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		seen <- r.Method + " " + r.RequestURI + " " + r.Header.Get("Authorization")
+	}))
+	defer backend.Close()
+	for _, directives := range []string{
+		"error_page 502 /seen;", "post_action /seen;", "mirror /seen;",
+	} {
+		s := serve(t, with(server(`auth_basic realm; auth_basic_user_file passwords; tunnel_pass `+wiretest.Unused(t)+`; `+directives+`
+			location = /seen { mirror off; auth_basic off; proxy_pass `+backend.URL+`; }`), "passwords", "u:{PLAIN}p\n"))
+		client := wiretest.Dial(t, s.first)
+		client.Send(connectTo("a.test:1", "Proxy-Authorization: Basic "+base64.StdEncoding.EncodeToString([]byte("u:p"))+"\r\n"))
+		client.Header()
+		equal(t, directives, wiretest.Await(t, seen, directives), "GET /seen ")
+	}
 }
 
 // The next server of an upstream is used if one can't be reached, unless tunnel_next_upstream is off.
