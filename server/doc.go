@@ -58,10 +58,15 @@
 //     bound.
 //   - OnRefused receives the requests that were refused, for an access log, and may respond to them.
 //   - TLSNextProto must be empty: Serve refuses other values.
-//   - A malformed request of HTTP/2 gets a 400 before its stream is reset, if no header was sent on it (RFC 9113 section
-//     8.1.1). It reaches neither the handler nor OnRefused. net/http resets the stream only.
+//   - A malformed request of HTTP/2 gets a 400, if no header was sent on its stream (RFC 9113 section 8.1.1). The stream is
+//     then reset if the client has not ended its side. net/http resets the stream only. So it is here on connections whose
+//     client has ever set a SETTINGS_HEADER_TABLE_SIZE of less than 4096, on streams beyond 1024 open ones, and behind a GOAWAY.
+//     With a malformed header section the request reaches neither the handler nor OnRefused. If it is found malformed later,
+//     by more content than it declares or by its trailers, the handler has been called, and its reads fail.
+//   - As with net/http, a malformed header section with CONTINUATION frames may end the connection, and so does content that
+//     follows a malformed one: golang.org/x/net takes the stream for idle, and sends a GOAWAY.
 //   - Header sections of HTTP/2 are sent in frames as large as the client accepts, in net/http 16 KiB; a setting that a client
-//     sends twice in a frame has its last value, net/http ends the connection.
+//     sends twice in a frame has its last value, SETTINGS_HEADER_TABLE_SIZE its least; net/http ends the connection.
 //   - Request.TLS of HTTP/2 is the connection's. In net/http it is nil if the client has sent another ":scheme" than https.
 //   - http.ServerContextKey has an http.Server that stands for the Server: it has its addresses, times and limits.
 //   - A panic is logged, and ends the connection, also that of a hook.
@@ -70,7 +75,7 @@
 // half a second.
 //
 //	server.go    the fields; listen.go, admission.go, shutdown.go
-//	http2.go     HTTP/2; http2conn.go, http2output.go: what golang.org/x/net reads and writes
+//	http2.go     HTTP/2; http2conn.go, http2streams.go, http2output.go: what golang.org/x/net reads and writes
 //	conn.go      a connection's goroutine: a request after the other; idle.go, refuse.go
 //	exchange.go  a request with what its handler is given; body.go, context.go, watch.go
 //	writer.go    the response; responseheader.go, output.go, readfrom.go, hijack.go

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"io"
+	"math"
 	"net"
 	"slices"
 	"sync"
@@ -15,9 +16,9 @@ import (
 // http2Conn is a client's connection as golang.org/x/net sees it. It follows the frames of both sides, and changes what
 // golang.org/x/net would do in four cases:
 //
-//   - A malformed request gets a 400 before its stream is reset (RFC 9113 section 8.1.1), so that its client learns why.
+//   - A malformed request gets a 400 (RFC 9113 section 8.1.1), so that its client learns why its stream is reset.
 //   - A header section of more than 16 KiB is sent in frames as large as the client accepts (section 6.5.2).
-//   - A setting that one frame has twice has its last value (section 6.5.3).
+//   - A setting that one frame has twice has one value, usually the last (section 6.5.3).
 //   - A PUSH_PROMISE ends the connection without a wait for its payload (section 8.4).
 //
 // Beside a frame of control or of a header section, which it holds to change it, it copies nothing.
@@ -30,11 +31,12 @@ type http2Conn struct {
 	ready      []byte // what was read and is to be passed on first
 	lastStream uint32 // the highest stream that the client has opened
 
-	maxFrame    atomic.Uint32 // SETTINGS_MAX_FRAME_SIZE of the client
-	smallTable  atomic.Bool   // the client has a dynamic table of less than its default, which the next header section must tell
-	goingAway   atomic.Bool   // a GOAWAY was sent: golang.org/x/net may ignore streams without a word
-	streamsMu   sync.Mutex
-	noHeaderYet []uint32 // open streams that no header was sent on
+	maxFrame   atomic.Uint32 // SETTINGS_MAX_FRAME_SIZE of the client
+	maxStreams atomic.Uint32 // SETTINGS_MAX_CONCURRENT_STREAMS of the server
+	smallTable atomic.Bool   // the client's dynamic table was less than its default: a header section has to begin with its size
+	goingAway  atomic.Bool   // a GOAWAY was sent: golang.org/x/net may ignore streams without a word
+	streamsMu  sync.Mutex
+	streams    []stream // the open ones
 
 	http2Output
 }
@@ -46,14 +48,16 @@ const (
 	// maxSettings bounds the settings of a frame that is looked at. golang.org/x/net refuses one with more than 100.
 	maxSettings = 100
 	settingLen  = 6
-	// maxNoHeaderYet bounds noHeaderYet. On further streams a malformed request is reset only.
-	maxNoHeaderYet = 1024
+	windowLen   = 4
+	// maxOpen bounds the streams that are followed. On further ones a malformed request is reset only.
+	maxOpen = 1024
 )
 
 // newHTTP2Conn returns the connection on rwc. prefaced reports whether the client's preface was read.
 func newHTTP2Conn(rwc net.Conn, prefaced bool) net.Conn {
 	c := &http2Conn{Conn: rwc}
 	c.maxFrame.Store(defaultMaxFrame)
+	c.maxStreams.Store(math.MaxUint32)
 	if !prefaced {
 		c.unread = len(http2.ClientPreface)
 	}
@@ -117,7 +121,7 @@ func (c *http2Conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// nextFrame reads the header of a frame, and all of one of settings.
+// nextFrame reads the header of a frame, and all of one of settings or of a stream's window.
 func (c *http2Conn) nextFrame() error {
 	if _, err := io.ReadFull(c.Conn, c.header[:]); err != nil {
 		return err
@@ -125,12 +129,20 @@ func (c *http2Conn) nextFrame() error {
 	f := parseFrame(c.header[:])
 	c.ready, c.unread = c.header[:], f.length
 	switch f.kind {
-	case http2.FramePushPromise:
-		return http2.ConnectionError(http2.ErrCodeProtocol)
+	case http2.FramePushPromise: // golang.org/x/net refuses that of no stream, and would wait for the payload
+		appendFrame(c.header[:0], frame{kind: f.kind})
+		c.unread = 0
 	case http2.FrameHeaders:
 		c.opened(f.stream)
+		c.received(f)
+	case http2.FrameData:
+		c.received(f)
 	case http2.FrameRSTStream:
-		c.takeNoHeaderYet(f.stream)
+		c.takeStream(f.stream)
+	case http2.FrameWindowUpdate:
+		if f.stream != 0 && f.length == windowLen {
+			return c.readWindow(f)
+		}
 	case http2.FrameSettings:
 		if !f.flags.Has(http2.FlagSettingsAck) && f.stream == 0 && f.length%settingLen == 0 && f.length <= maxSettings*settingLen {
 			return c.readSettings(f)
@@ -139,7 +151,21 @@ func (c *http2Conn) nextFrame() error {
 	return nil
 }
 
-// readSettings reads a frame of settings, and passes it on with the last value of each.
+// readWindow reads a change of a stream's window. One of nothing is an error that golang.org/x/net resets the stream for, but
+// does not make its request malformed.
+func (c *http2Conn) readWindow(f frame) error {
+	whole := append(make([]byte, 0, frameHeaderLen+windowLen), c.header[:]...)[:frameHeaderLen+windowLen]
+	if _, err := io.ReadFull(c.Conn, whole[frameHeaderLen:]); err != nil {
+		return err
+	}
+	if binary.BigEndian.Uint32(whole[frameHeaderLen:])&^(1<<31) == 0 {
+		c.setBegun(f.stream)
+	}
+	c.ready, c.unread = whole, 0
+	return nil
+}
+
+// readSettings reads a frame of settings, and passes it on with one value of each.
 func (c *http2Conn) readSettings(f frame) error {
 	payload := make([]byte, f.length)
 	if _, err := io.ReadFull(c.Conn, payload); err != nil {
@@ -148,10 +174,8 @@ func (c *http2Conn) readSettings(f frame) error {
 	settings := slices.Collect(slices.Chunk(payload, settingLen))
 	kept := make([]byte, 0, frameHeaderLen+f.length)[:frameHeaderLen]
 	for i, s := range settings {
-		id := http2.SettingID(binary.BigEndian.Uint16(s))
-		c.note(http2.Setting{ID: id, Val: binary.BigEndian.Uint32(s[2:])})
-		again := func(other []byte) bool { return http2.SettingID(binary.BigEndian.Uint16(other)) == id }
-		if !slices.ContainsFunc(settings[i+1:], again) {
+		c.note(parseSetting(s))
+		if settingCounts(settings, i) {
 			kept = append(kept, s...)
 		}
 	}
@@ -159,6 +183,26 @@ func (c *http2Conn) readSettings(f frame) error {
 	appendFrame(kept[:0], f)
 	c.ready, c.unread = kept, 0
 	return nil
+}
+
+func parseSetting(b []byte) http2.Setting {
+	return http2.Setting{ID: http2.SettingID(binary.BigEndian.Uint16(b)), Val: binary.BigEndian.Uint32(b[2:])}
+}
+
+// settingCounts reports whether the setting at i is the one of its kind that counts: the last one (RFC 9113 section 6.5.3), of
+// the table's sizes the least, to which the table has to shrink (RFC 7541 section 4.2).
+func settingCounts(settings [][]byte, i int) bool {
+	s := parseSetting(settings[i])
+	for j, other := range settings {
+		o := parseSetting(other)
+		if o.ID != s.ID || j == i {
+			continue
+		}
+		if sized := s.ID == http2.SettingHeaderTableSize; sized && o.Val < s.Val || j > i && (!sized || o.Val == s.Val) {
+			return false
+		}
+	}
+	return true
 }
 
 // note follows a setting of the client.
@@ -169,41 +213,4 @@ func (c *http2Conn) note(s http2.Setting) {
 	case s.ID == http2.SettingHeaderTableSize && s.Val < defaultTable:
 		c.smallTable.Store(true)
 	}
-}
-
-// opened notes that the client has begun a header section, which opens a stream unless it is that of the trailers.
-func (c *http2Conn) opened(stream uint32) {
-	if stream <= c.lastStream {
-		return
-	}
-	c.lastStream = stream
-	if c.goingAway.Load() {
-		return
-	}
-	c.streamsMu.Lock()
-	defer c.streamsMu.Unlock()
-	if len(c.noHeaderYet) < maxNoHeaderYet {
-		c.noHeaderYet = append(c.noHeaderYet, stream)
-	}
-}
-
-// awaitsHeader reports whether no header was sent on an open stream.
-func (c *http2Conn) awaitsHeader(stream uint32) bool {
-	c.streamsMu.Lock()
-	defer c.streamsMu.Unlock()
-	return slices.Contains(c.noHeaderYet, stream)
-}
-
-// takeNoHeaderYet reports whether no header was sent on an open stream, of which that is not true from now on.
-func (c *http2Conn) takeNoHeaderYet(stream uint32) bool {
-	c.streamsMu.Lock()
-	defer c.streamsMu.Unlock()
-	i := slices.Index(c.noHeaderYet, stream)
-	if i < 0 {
-		return false
-	}
-	last := len(c.noHeaderYet) - 1
-	c.noHeaderYet[i] = c.noHeaderYet[last]
-	c.noHeaderYet = c.noHeaderYet[:last]
-	return true
 }

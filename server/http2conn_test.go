@@ -127,7 +127,8 @@ func serveHTTP2(t *testing.T, secure bool, h http.HandlerFunc) (addr string) {
 	return start(t, s)
 }
 
-// A malformed request gets a 400, and its stream is reset. The others of its connection are served.
+// A malformed request gets a 400. Its stream is reset if the client has not ended its side. The others of its connection are
+// served, if it is not followed by content.
 func TestMalformedHTTP2(t *testing.T) {
 	for _, secure := range []bool{true, false} {
 		addr := serveHTTP2(t, secure, func(w http.ResponseWriter, r *http.Request) {
@@ -144,7 +145,6 @@ func TestMalformedHTTP2(t *testing.T) {
 		for _, field := range []string{"A: upper case", "a b: blank", "a: line\r\nbreak", ":authority: again", "host: other\x02"} {
 			c.request(stream, "/", true, field)
 			c.want(fmt.Sprintf("HEADERS %d end true :status: 400", stream))
-			c.want(fmt.Sprintf("RST_STREAM %d PROTOCOL_ERROR", stream))
 			c.request(stream+2, "/", true, "x-a: added to the table")
 			c.want(fmt.Sprintf("HEADERS %d end true :status: 200", stream+2))
 			stream += 4
@@ -154,6 +154,10 @@ func TestMalformedHTTP2(t *testing.T) {
 		c.want(fmt.Sprintf("HEADERS %d end true :status: 400", stream))
 		c.want(fmt.Sprintf("RST_STREAM %d PROTOCOL_ERROR", stream))
 		stream += 2
+		c.request(stream, "/", false, "content-length: 2")
+		_ = c.WriteData(stream, true, []byte("more than that"))
+		c.want(fmt.Sprintf("HEADERS %d end true :status: 400", stream))
+		stream += 2
 		c.request(stream, "/begun", false, "content-length: 2")
 		c.want(fmt.Sprintf("HEADERS %d end false :status: 202", stream))
 		_ = c.WriteData(stream, false, []byte("more than that"))
@@ -161,8 +165,8 @@ func TestMalformedHTTP2(t *testing.T) {
 	}
 }
 
-// The reset of a stream for another reason, and of a client whose smaller table the next header section must tell, is sent
-// alone.
+// The reset of a stream for another reason, and of one of a client with a smaller table, whose size has to be in the next header
+// section, is sent alone.
 func TestResetAlone(t *testing.T) {
 	addr := serveHTTP2(t, false, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	c := dialRawHTTP2(t, addr, false)
@@ -173,6 +177,54 @@ func TestResetAlone(t *testing.T) {
 	c.want("RST_STREAM 1 PROTOCOL_ERROR")
 }
 
+// A change of a stream's window by nothing resets the stream; its request was not malformed.
+func TestResetForWindow(t *testing.T) {
+	addr := serveHTTP2(t, false, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	c := dialRawHTTP2(t, addr, false)
+	c.request(1, "/", false)
+	_, _ = c.conn.Write([]byte{0, 0, 4, byte(http2.FrameWindowUpdate), 0, 0, 0, 0, 1, 0, 0, 0, 0})
+	c.want("RST_STREAM 1 PROTOCOL_ERROR")
+	c.request(3, "/", false)
+	_ = c.WriteWindowUpdate(3, 1)
+	_ = c.WriteData(3, true, nil)
+	c.want("HEADERS 3 end true :status: 200")
+}
+
+// A stream beyond those that the server accepts at a time is reset; its request was not malformed.
+func TestResetForTooManyStreams(t *testing.T) {
+	release := make(chan struct{})
+	s := handler(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, "a")
+		if r.URL.Path == "/held" {
+			<-release
+		}
+	})
+	s.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 2}
+	s.Protocols = new(http.Protocols)
+	s.Protocols.SetUnencryptedHTTP2(true)
+	c := dialRawHTTP2(t, start(t, s), false)
+	_ = c.WriteSettingsAck()
+	for stream := uint32(1); stream < 11; stream += 2 {
+		c.request(stream, "/", false)
+		_ = c.WriteData(stream, true, nil)
+		c.want(fmt.Sprintf("HEADERS %d end false :status: 200", stream))
+		c.want(fmt.Sprintf("DATA %d end true 1 bytes", stream))
+	}
+	c.request(11, "/held", true)
+	c.request(13, "/", true, "A: upper case")
+	c.want("HEADERS 13 end true :status: 400")
+	c.request(15, "/held", true)
+	c.request(17, "/", true)
+	c.want("RST_STREAM 17 PROTOCOL_ERROR")
+	_ = c.WriteRSTStream(15, http2.ErrCodeCancel)
+	c.request(19, "/", true, "A: upper case")
+	c.want("HEADERS 19 end true :status: 400")
+	close(release)
+	c.want("HEADERS 11 end false :status: 200")
+	c.want("DATA 11 end true 1 bytes")
+}
+
 // What is noted of a stream is forgotten with it, regardless of the side that ends it.
 func TestHTTP2Forgets(t *testing.T) {
 	near, far := net.Pipe()
@@ -181,23 +233,23 @@ func TestHTTP2Forgets(t *testing.T) {
 	c := newHTTP2Conn(far, true).(*http2Conn)
 	var sent bytes.Buffer
 	client := http2.NewFramer(&sent, nil)
-	for stream := uint32(1); stream < 3*maxNoHeaderYet; stream += 2 {
+	for stream := uint32(1); stream < 3*maxOpen; stream += 2 {
 		_ = client.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, EndHeaders: true})
 		_ = client.WriteRSTStream(stream, http2.ErrCodeCancel)
 	}
 	resets := sent.Len()
-	for stream := uint32(3*maxNoHeaderYet + 1); stream < 8*maxNoHeaderYet; stream += 2 {
+	for stream := uint32(3*maxOpen + 1); stream < 8*maxOpen; stream += 2 {
 		_ = client.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, EndHeaders: true})
 	}
 	go func() {
 		_, _ = near.Write(sent.Bytes())
 		_ = near.Close()
 	}()
-	if _, err := io.ReadFull(c, make([]byte, resets)); err != nil || len(c.noHeaderYet) != 0 {
-		t.Errorf("%d streams, %v", len(c.noHeaderYet), err)
+	if _, err := io.ReadFull(c, make([]byte, resets)); err != nil || len(c.streams) != 0 {
+		t.Errorf("%d streams, %v", len(c.streams), err)
 	}
-	if _, err := io.Copy(io.Discard, c); err != nil || len(c.noHeaderYet) != maxNoHeaderYet {
-		t.Errorf("%d streams, %v", len(c.noHeaderYet), err)
+	if _, err := io.Copy(io.Discard, c); err != nil || len(c.streams) != maxOpen {
+		t.Errorf("%d streams, %v", len(c.streams), err)
 	}
 }
 
@@ -227,7 +279,30 @@ func TestHeaderSectionFrames(t *testing.T) {
 	c.want("CONTINUATION 1 :status: 200")
 }
 
-// The last value of a setting in a frame counts.
+// The least size of a table in a frame counts: a header section begins with it.
+func TestRepeatedTableSize(t *testing.T) {
+	size := func(n uint32) http2.Setting { return http2.Setting{ID: http2.SettingHeaderTableSize, Val: n} }
+	push := http2.Setting{ID: http2.SettingEnablePush, Val: 0}
+	for _, settings := range [][]http2.Setting{
+		{size(17), size(4096)}, {size(4096), size(17)}, {size(17), push, size(17), push}, {size(5000), size(17), size(20)},
+	} {
+		near, far := net.Pipe()
+		go func() {
+			_ = http2.NewFramer(near, nil).WriteSettings(settings...)
+			_ = near.Close()
+		}()
+		f, err := http2.NewFramer(nil, newHTTP2Conn(far, true)).ReadFrame()
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := f.(*http2.SettingsFrame)
+		if n, _ := kept.Value(http2.SettingHeaderTableSize); n != 17 || kept.HasDuplicates() {
+			t.Errorf("%v: %v", settings, kept)
+		}
+	}
+}
+
+// The last value of another setting in a frame counts.
 func TestRepeatedSetting(t *testing.T) {
 	addr := serveHTTP2(t, false, func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(make([]byte, 20)) })
 	window := func(n uint32) http2.Setting { return http2.Setting{ID: http2.SettingInitialWindowSize, Val: n} }
@@ -245,6 +320,26 @@ func TestPushPromise(t *testing.T) {
 	c := dialRawHTTP2(t, addr, false)
 	_, _ = c.conn.Write([]byte{0, 0, 4, byte(http2.FramePushPromise), 0, 0, 0, 0, 1})
 	c.want("GOAWAY PROTOCOL_ERROR")
+	followed := newHTTP2Conn(&receivedConn{received: []byte{0, 0, 4, byte(http2.FramePushPromise), 0, 0, 0, 0, 1}}, true)
+	got, err := io.ReadAll(followed)
+	wiretest.SameBytes(t, "read", got, []byte{0, 0, 0, byte(http2.FramePushPromise), 0, 0, 0, 0, 0})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// receivedConn is a connection of which this was received, and no more.
+type receivedConn struct {
+	net.Conn
+	received []byte
+}
+
+func (c *receivedConn) Read(b []byte) (int, error) {
+	n := copy(b, c.received)
+	if c.received = c.received[n:]; n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
 }
 
 // slowConn accepts so many bytes of a write, and then reports that time is up.
@@ -303,6 +398,9 @@ func TestHTTP2Pieces(t *testing.T) {
 			for c.sendMade() != nil {
 			}
 			wiretest.SameBytes(t, fmt.Sprintf("pieces of %d, of which %d are accepted", piece, accepts), slow.got.Bytes(), want.Bytes())
+			if cap(c.partial) > maxKept {
+				t.Errorf("%d bytes are kept", cap(c.partial))
+			}
 		}
 	}
 }
@@ -326,7 +424,7 @@ func TestResetOvertaken(t *testing.T) {
 			if _, err := c.Write(piece); err != nil {
 				t.Fatal(err)
 			}
-			c.takeNoHeaderYet(1)
+			c.takeStream(1)
 		}
 		wiretest.SameBytes(t, fmt.Sprintf("piece of %d", at), slow.got.Bytes(), want.Bytes())
 	}

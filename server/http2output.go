@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"golang.org/x/net/http2"
 )
@@ -86,14 +87,21 @@ func (c *http2Conn) hold(b []byte) (n int) {
 		c.passed(f)
 		c.payload = f.length - (len(c.partial) - frameHeaderLen)
 		c.made = append(c.made, c.partial...)
-		c.partial = c.partial[:0]
+		c.release()
 		return n
 	}
 	if fill(frameHeaderLen + f.length) {
 		c.change(f, c.partial[frameHeaderLen:])
-		c.partial = c.partial[:0]
+		c.release()
 	}
 	return n
+}
+
+// release empties partial, and keeps no more memory for the next frame than one of control needs.
+func (c *http2Conn) release() {
+	if c.partial = c.partial[:0]; cap(c.partial) > maxKept {
+		c.partial = nil
+	}
 }
 
 // changes reports whether a frame may be sent in another way than golang.org/x/net has written it.
@@ -105,6 +113,8 @@ func (c *http2Conn) changes(f frame) bool {
 		return c.section != nil
 	case http2.FrameRSTStream:
 		return c.awaitsHeader(f.stream)
+	case http2.FrameSettings:
+		return !f.flags.Has(http2.FlagSettingsAck)
 	}
 	return false
 }
@@ -112,8 +122,10 @@ func (c *http2Conn) changes(f frame) bool {
 // passed follows a frame that is sent.
 func (c *http2Conn) passed(f frame) {
 	switch f.kind {
-	case http2.FrameHeaders, http2.FrameRSTStream:
-		c.takeNoHeaderYet(f.stream)
+	case http2.FrameHeaders, http2.FrameData:
+		c.sent(f)
+	case http2.FrameRSTStream:
+		c.takeStream(f.stream)
 	case http2.FrameGoAway:
 		c.goingAway.Store(true)
 	}
@@ -131,15 +143,34 @@ func (c *http2Conn) change(f frame, payload []byte) {
 			c.sendSection()
 		}
 	case http2.FrameRSTStream:
-		code := http2.ErrCode(binary.BigEndian.Uint32(payload))
-		if c.takeNoHeaderYet(f.stream) && code == http2.ErrCodeProtocol && !c.smallTable.Load() {
-			c.made = appendFrame(c.made, frame{len(badRequest), http2.FrameHeaders,
-				http2.FlagHeadersEndHeaders | http2.FlagHeadersEndStream, f.stream})
-			c.made = append(c.made, badRequest...)
+		c.reset(f.stream, http2.ErrCode(binary.BigEndian.Uint32(payload)))
+	case http2.FrameSettings:
+		for s := range slices.Chunk(payload, settingLen) {
+			if s := parseSetting(s); s.ID == http2.SettingMaxConcurrentStreams {
+				c.maxStreams.Store(s.Val)
+			}
 		}
 		c.made = append(c.made, c.partial...)
 	}
 }
+
+// reset makes what is sent for the RST_STREAM in partial. It is not sent behind a 400 that closes the stream (RFC 9113 section
+// 5.1).
+func (c *http2Conn) reset(id uint32, code http2.ErrCode) {
+	s, open := c.takeStream(id)
+	if open && !s.begun && code == http2.ErrCodeProtocol && !c.smallTable.Load() {
+		c.made = appendFrame(c.made, frame{len(badRequest), http2.FrameHeaders,
+			http2.FlagHeadersEndHeaders | http2.FlagHeadersEndStream, id})
+		c.made = append(c.made, badRequest...)
+		if s.ended {
+			return
+		}
+	}
+	c.made = append(c.made, c.partial...)
+}
+
+// maxKept is how many bytes of memory are kept for a frame that is held.
+const maxKept = 128
 
 // badRequest is a header section with ":status 400", which the static table has (RFC 7541 appendix A).
 const badRequest = "\x8c"
