@@ -45,7 +45,7 @@ type transportExchange struct {
 func (e *transportExchange) exchange(f *forwarding) (exchangeResult, *culvert.Error) {
 	c, out := f.tracedCall(e.bounds)
 	defer c.body.Finish()
-	var names fieldnames.Upgrade // of a transport that tells them
+	var names fieldnames.Upgrade // of a transport that keeps them
 	if e.o.KeepFieldNames {
 		out = out.WithContext(fieldnames.WithUpgrade(out.Context(), &names))
 	}

@@ -115,7 +115,7 @@ func (f *forwarding) forward(w http.ResponseWriter, r *http.Request) *culvert.Er
 	}
 	shareTrailers(r)
 	if protocol != "" || p.o.OnAttempt != nil {
-		r, f.record = record.ForRequest(r) // of an upgrade it tells when the header of the response was received
+		r, f.record = record.ForRequest(r) // of an upgrade it notes when the header of the response was received
 	}
 	if protocol != "" {
 		f.exchange, f.held = upgradeExchange{p.upgrades, p.o.DetachTunnels}, true
