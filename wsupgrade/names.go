@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/culvert-go/culvert/internal/fieldnames"
 )
 
@@ -68,7 +70,11 @@ func writeNamed(b *bytes.Buffer, names fieldnames.List, h http.Header, own map[s
 // oneLine is what http.Header.Write makes of values.
 var oneLine = strings.NewReplacer("\n", " ", "\r", " ")
 
+// writeField writes a line. A name that is none, which would split the header, is left out as http.Header.Write does it.
 func writeField(b *bytes.Buffer, name, value string) {
+	if !httpguts.ValidHeaderFieldName(name) {
+		return
+	}
 	b.WriteString(name + ": " + strings.Trim(oneLine.Replace(value), " \t") + "\r\n")
 }
 
