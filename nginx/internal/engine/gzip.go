@@ -51,6 +51,7 @@ type gzipSettings struct {
 type gzipState struct {
 	applies bool  // to this response
 	depends bool  // the response depends on whether the client accepts gzip
+	counted bool  // vary is known: a filter may have added lines to Vary
 	vary    int   // the lines of Vary that it had before
 	varies  bool  // and a line in front of them says so
 	in      int64 // the length of the content that was passed to the compressor

@@ -41,7 +41,7 @@ func serveCompressed(x *exchange, w http.ResponseWriter) (status int, done bool)
 	}
 	defer f.Close()
 	if mode == whereAccepted {
-		x.dependsOnGzip(w.Header())
+		x.gzip.depends = true // also that of an error page, if there is no other version
 	}
 	if !takes {
 		return 0, false

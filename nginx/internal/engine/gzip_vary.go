@@ -34,10 +34,12 @@ func gzipVary(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// dependsOnGzip notes that the response, of which h is the header, depends on whether the client accepts gzip.
+// dependsOnGzip notes that the response, of which h is the header, depends on whether the client accepts gzip. It is called before
+// a filter adds to Vary.
 func (x *exchange) dependsOnGzip(h http.Header) {
-	if !x.gzip.depends {
-		x.gzip.depends, x.gzip.vary = true, len(h["Vary"])
+	x.gzip.depends = true
+	if !x.gzip.counted {
+		x.gzip.counted, x.gzip.vary = true, len(h["Vary"])
 	}
 }
 
@@ -46,7 +48,10 @@ func varyOnGzip(x *exchange, h http.Header) {
 	if !x.gzip.depends {
 		return
 	}
-	lines := slices.Clone(h["Vary"][:min(x.gzip.vary, len(h["Vary"]))])
+	lines := slices.Clone(h["Vary"])
+	if x.gzip.counted {
+		lines = lines[:min(x.gzip.vary, len(lines))]
+	}
 	switch rule := *gzipVarySlot.of(x.level); {
 	case rule == variesAgain, rule == variesOnce && !httpheader.HasToken(lines, "Accept-Encoding") && !slices.Contains(lines, "*"):
 		lines = slices.Insert(lines, 0, "Accept-Encoding")

@@ -32,3 +32,13 @@ func TestGzipVary(t *testing.T) {
 		}
 	}
 }
+
+// A file that only clients that accept gzip are sent leads others to an error page, with the Vary of its own.
+func TestVaryOfAnErrorPage(t *testing.T) {
+	app := raw(t, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/html\r\nVary: Cookie\r\nContent-Length: 5\r\n\r\nhello")
+	for _, gzip := range []string{"on", "off"} {
+		s := serve(t, with(server(`root html; gzip `+gzip+`; gzip_static on; error_page 404 = @app; location @app { proxy_pass http://`+app+`; }`), "html/a.gz", "compressed"))
+		equal(t, gzip, strings.Join(s.get("/a").Header["Vary"], "|"), "Accept-Encoding|Cookie")
+		equal(t, gzip, strings.Join(s.get("/a", "Accept-Encoding: gzip").Header["Vary"], "|"), "Accept-Encoding")
+	}
+}

@@ -245,6 +245,7 @@ func (x *exchange) redirected() {
 	x.Request.Redirected()
 	x.behindAlias = false
 	x.link.until = ""
+	x.gzip.counted = false
 }
 
 // redirectNamed continues in a location that starts with "@".
