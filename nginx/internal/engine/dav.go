@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -83,7 +84,7 @@ func serveDAV(x *exchange, w http.ResponseWriter) (status int, done bool) {
 	if !slices.Contains(davSlot.of(x.level).methods, x.HTTP.Method) {
 		return 0, false
 	}
-	if name := filename(x, x.URI); dav.Check(name) != nil {
+	if name := davName(x, x.URI); dav.Check(name) != nil {
 		return x.davError(dav.Check(name), "open", name, http.StatusNotFound), true
 	}
 	switch x.HTTP.Method {
@@ -97,6 +98,23 @@ func serveDAV(x *exchange, w http.ResponseWriter) (status int, done bool) {
 		status = x.withoutBody("COPY and MOVE with body are unsupported", x.copyOrMove)
 	}
 	return x.created(w, status), true
+}
+
+// davName returns the file of a path, in which ".." segments of root or alias have been resolved: one that is left is the client's, and
+// is refused.
+func davName(x *exchange, uri string) string {
+	name, given := filename(x, uri), rootSlot.of(x.level).given
+	if given == "" || !strings.HasPrefix(name, given) {
+		return name
+	}
+	if !strings.HasPrefix(name[len(given):], "/") { // what follows continues the last segment
+		given = given[:strings.LastIndexByte(given, '/')]
+	}
+	real, err := filepath.EvalSymlinks(given)
+	if err != nil {
+		return name
+	}
+	return strings.TrimSuffix(real, "/") + name[len(given):]
 }
 
 // created sends a response without content, and leaves errors to their pages.
@@ -147,7 +165,7 @@ func (x *exchange) withoutBody(why string, serve func() int) int {
 
 // put stores the body of a request.
 func (x *exchange) put(w http.ResponseWriter) int {
-	name, s := filename(x, x.URI), davSlot.of(x.level)
+	name, s := davName(x, x.URI), davSlot.of(x.level)
 	switch {
 	case strings.HasSuffix(x.URI, "/"):
 		return x.davFailed(http.StatusConflict, "cannot PUT to a collection")
@@ -222,7 +240,7 @@ func (x *exchange) delete() int {
 			return x.davFailed(http.StatusConflict, "insufficient URI depth to DELETE")
 		}
 	}
-	name := filename(x, x.URI)
+	name := davName(x, x.URI)
 	info, err := os.Lstat(name)
 	if err != nil {
 		missing := http.StatusNotFound
@@ -277,7 +295,7 @@ func (x *exchange) makeCollection(w http.ResponseWriter) int {
 	if !strings.HasSuffix(x.URI, "/") {
 		return x.davFailed(http.StatusConflict, "MKCOL can create a collection only")
 	}
-	name := filename(x, x.URI)
+	name := davName(x, x.URI)
 	if err := dav.Mkdir(name, davSlot.of(x.level).access); err != nil {
 		return x.davError(err, "mkdir", name, http.StatusConflict)
 	}

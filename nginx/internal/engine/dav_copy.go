@@ -27,7 +27,7 @@ func (x *exchange) copyOrMove() int {
 	if rule := rootSlot.of(x.level); rule.alias && !rule.whole && !strings.HasPrefix(to, rule.prefix) {
 		return x.invalidDestination()
 	}
-	source, target := withoutSlashes(filename(x, x.URI)), withoutSlashes(filename(x, to))
+	source, target := withoutSlashes(davName(x, x.URI)), withoutSlashes(davName(x, to))
 	if err := dav.Check(target); err != nil {
 		return x.davError(err, "open", target, http.StatusNotFound)
 	}

@@ -224,3 +224,34 @@ func TestBrowser(t *testing.T) {
 		}
 	}
 }
+
+// A ".." that root or alias has is the configuration's: files are written where they are read.
+func TestDAVBelowARootWithDots(t *testing.T) {
+	s := serve(t, with(server(`absolute_redirect off; dav_methods PUT DELETE MKCOL COPY MOVE; root html/a/../w;
+		location /alias/ { alias html/a/../w/; } location /part { alias html/a/../w/p; }
+		location /stored { proxy_store on; proxy_pass http://`+raw(t, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\ns")+`; }`), "html/a/f", "", "html/w/f", "w"))
+	for _, step := range []struct{ method, target, field, want string }{
+		{"GET", "/f", "", "200"},
+		{"PUT", "/g", "", "201 /g"},
+		{"PUT", "/alias/h", "", "201 /alias/h"},
+		{"PUT", "/part1", "", "201 /part1"},
+		{"MKCOL", "/dir/", "", "201 /dir/"},
+		{"COPY", "/f", "Destination: /copy", "204"},
+		{"MOVE", "/g", "Destination: /moved", "204"},
+		{"DELETE", "/f", "", "204"},
+		{"GET", "/stored", "", "200"},
+		{"PUT", "/%2e%2e/x", "", "400"},
+	} {
+		var fields []string
+		if step.field != "" {
+			fields = []string{step.field}
+		}
+		equal(t, step.method+" "+step.target, s.write(step.method, step.target, "", fields...), step.want)
+	}
+	for _, name := range []string{"h", "p1", "dir", "copy", "moved"} {
+		if _, err := os.Stat(filepath.Join(s.dir, "html/w", name)); err != nil {
+			t.Error(err)
+		}
+	}
+	equal(t, "stored", eventually(t, func() string { return s.file("html/w/stored") }), "s")
+}

@@ -67,7 +67,7 @@ func (s *storeRule) file(x *exchange, h http.Header) dav.File {
 		f.Mode = 0o600
 	}
 	if s.path == nil {
-		f.Name = filename(x, x.URI)
+		f.Name = davName(x, x.URI)
 	} else if f.Name = s.path.String(&x.Request); f.Name != "" {
 		f.Name = absoluteText(x.engine.prefix, f.Name)
 	}
