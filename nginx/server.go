@@ -172,9 +172,12 @@ func (s *Server) Reload() error {
 	}
 	s.current.Store(g)
 	s.paused = false
-	s.replace(sockets)
+	removed := s.replace(sockets)
 	s.former[former] = struct{}{}
 	s.old.Go(func() {
+		for _, socket := range removed {
+			socket.awaitDelivered(s.running)
+		}
 		former.finish(s.running)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -191,8 +194,8 @@ func (s *Server) logEnded() {
 	s.Logger().Log(context.Background(), LevelNotice, fmt.Sprintf("worker process %d exited with code 0", os.Getpid()))
 }
 
-// replace closes the sockets that the new configuration does not have. The caller holds s.mu.
-func (s *Server) replace(sockets map[socketKey]*socket) {
+// replace closes the sockets that the new configuration does not have, and returns them. The caller holds s.mu.
+func (s *Server) replace(sockets map[socketKey]*socket) (removed []*socket) {
 	for key, socket := range s.sockets {
 		if sockets[key] != nil {
 			continue
@@ -201,11 +204,13 @@ func (s *Server) replace(sockets map[socketKey]*socket) {
 			s.Logger().Warn("deleting socket " + socket.Addr().String())
 		}
 		socket.Close()
+		removed = append(removed, socket)
 		if socket.http3 != nil {
 			s.leaving[key] = socket
 		}
 	}
 	s.sockets = sockets
+	return removed
 }
 
 // PIDFile returns the absolute path of the configuration's pid file, "" if it has none. Server does not write it.

@@ -28,6 +28,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if s.close() {
 		var closing sync.WaitGroup
 		closing.Go(s.closeWebSockets)
+		for _, socket := range s.sockets { // which change no more
+			socket.awaitDelivered(s.running)
+		}
 		s.finish()
 		closing.Wait()
 		close(s.ended)

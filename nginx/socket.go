@@ -1,6 +1,7 @@
 package nginx
 
 import (
+	"context"
 	"errors"
 	"net"
 	"strings"
@@ -120,6 +121,21 @@ func (s *socket) stopped(err error) bool {
 	return s.paused || errors.Is(err, net.ErrClosed)
 }
 
+// awaitDelivered returns when a view has what was accepted before Close, or when ctx ends: the client of a connection that
+// another process could have accepted must not lose it.
+func (s *socket) awaitDelivered(ctx context.Context) {
+	s.mu.Lock()
+	running := s.accepting
+	s.mu.Unlock()
+	if running == nil {
+		return
+	}
+	select {
+	case <-running:
+	case <-ctx.Done():
+	}
+}
+
 func (s *socket) accept(running chan<- struct{}) {
 	defer close(running)
 	for {
@@ -142,15 +158,11 @@ func (s *socket) deliver(conn net.Conn) {
 		s.mu.Lock()
 		v, closed, paused := s.current, s.closed, s.paused
 		s.mu.Unlock()
-		if closed {
-			conn.Close()
-			return
-		}
 		select {
 		case v.conns <- conn:
 			return
 		case <-v.done:
-			if paused { // it was passed on by stream
+			if closed || paused { // it was passed on by stream if paused
 				conn.Close()
 				return
 			}
