@@ -59,6 +59,7 @@ func TestNotFollowed(t *testing.T) {
 		"http { ssl_conf_command a b; }":                                true,
 		"http { proxy_cache off; }":                                     false,
 		"http { ssl_early_data on; }":                                   true,
+		"http { tunnel_send_timeout 1s; }":                              true,
 		"http { proxy_cache on; }":                                      true,
 		"http { map a $b { proxy_http_version 1.0; error_page 497; } }": false,
 	} {

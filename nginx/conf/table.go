@@ -44,13 +44,13 @@ func (s Specs) classOf(d *Directive, blocks []string) (Class, string) {
 	if _, ok := s.of(d.Name, blocks); ok {
 		return Implemented, ""
 	}
+	if class, reason, ok := classOfName(d.Name); ok {
+		return class, reason
+	}
 	if name, ok := asProxy(d.Name); ok {
 		as := *d
 		as.Name = name
 		return s.classOf(&as, blocks)
-	}
-	if class, reason, ok := classOfName(d.Name); ok {
-		return class, reason
 	}
 	value := strings.Join(d.Args, " ")
 	if values, ok := harmless[d.Name]; ok {

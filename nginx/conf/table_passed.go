@@ -26,6 +26,7 @@ var passed = map[string]string{
 	"quic_active_connection_id_limit": "a client may have 4 of its connection IDs in use",
 	"ssl_early_data":                  "early data is not accepted: clients send it again",
 	"ssl_ech_file":                    "names are not encrypted",
+	"tunnel_send_timeout":             "tunnel_read_timeout bounds the time in which nothing passes in a tunnel",
 	"working_directory":               "the working directory is not changed",
 }
 

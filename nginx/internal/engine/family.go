@@ -49,7 +49,7 @@ func (f *family) connections() []directive {
 	if f.tunnels {
 		pass = f.tunnelPass
 	}
-	return []directive{
+	list := []directive{
 		{name: "bind", compile: f.bind},
 		{name: "connect_timeout", compile: setDuration(f.slot, func(s *proxySettings) *time.Duration { return &s.connectTimeout })},
 		{name: "next_upstream", repeatable: true, compile: f.nextUpstream},
@@ -57,8 +57,11 @@ func (f *family) connections() []directive {
 		{name: "next_upstream_tries", compile: setNumber(f.slot, func(s *proxySettings) *int { return &s.retry.Tries })},
 		{name: "pass", compile: pass},
 		{name: "read_timeout", compile: setDuration(f.slot, func(s *proxySettings) *time.Duration { return &s.readTimeout })},
-		{name: "send_timeout", compile: setDuration(f.slot, func(s *proxySettings) *time.Duration { return &s.sendTimeout })},
 	}
+	if !f.tunnels { // whose writes wait as long as what is read
+		list = append(list, directive{name: "send_timeout", compile: setDuration(f.slot, func(s *proxySettings) *time.Duration { return &s.sendTimeout })})
+	}
+	return list
 }
 
 // responses are the directives about the header of a response.
