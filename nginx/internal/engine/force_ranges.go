@@ -33,12 +33,11 @@ func cutRange(x *exchange) culvert.Filter {
 // rangeWriter writes the bytes of a response from and up to but not including to.
 type rangeWriter struct {
 	http.ResponseWriter
-	x        *exchange
-	decided  bool
-	cuts     bool  // the response is a part
-	drops    bool  // nothing of it is written
-	at       int64 // the place of the next byte that is received
-	from, to int64
+	x       *exchange
+	decided bool
+	cuts    bool // the response is a part
+	drops   bool // nothing of it is written
+	window
 }
 
 // Unwrap is for http.ResponseController.
@@ -98,14 +97,5 @@ func (c *rangeWriter) Write(p []byte) (int, error) {
 	case !c.cuts:
 		return c.ResponseWriter.Write(p)
 	}
-	n := len(p)
-	first, last := max(c.from-c.at, 0), min(c.to-c.at, int64(n))
-	c.at += int64(n)
-	if first >= last {
-		return n, nil
-	}
-	if _, err := c.ResponseWriter.Write(p[first:last]); err != nil {
-		return 0, err
-	}
-	return n, nil
+	return c.window.write(c.ResponseWriter, p)
 }

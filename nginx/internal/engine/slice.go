@@ -126,11 +126,10 @@ func joinSlices(x *exchange) culvert.Filter {
 // whole from and up to but not including to.
 type sliceWriter struct {
 	http.ResponseWriter
-	x        *exchange
-	joins    bool  // the response is made of slices
-	drops    bool  // nothing of the slice is written
-	at       int64 // the place of the next byte that is received
-	from, to int64
+	x     *exchange
+	joins bool // the response is made of slices
+	drops bool // nothing of the slice is written
+	window
 }
 
 // Unwrap is for http.ResponseController.
@@ -206,16 +205,7 @@ func (j *sliceWriter) Write(p []byte) (int, error) {
 	case !j.joins:
 		return j.ResponseWriter.Write(p)
 	}
-	n := len(p)
-	first, last := max(j.from-j.at, 0), min(j.to-j.at, int64(n))
-	j.at += int64(n)
-	if first >= last {
-		return n, nil
-	}
-	if _, err := j.ResponseWriter.Write(p[first:last]); err != nil {
-		return 0, err
-	}
-	return n, nil
+	return j.window.write(j.ResponseWriter, p)
 }
 
 // finish requests the other slices. The content of each must be whole.
